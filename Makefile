@@ -1,0 +1,45 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+endif
+PY := $(BIN)/python
+
+.PHONY: help install check format test demo crash bench clean
+
+help: ## Show what each target does
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	@touch $@
+
+$(VENV)/.core: pyproject.toml
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@test -e $(VENV)/.dev || $(PY) -m pip install --quiet --editable .
+	@touch $@
+
+install: $(VENV)/.dev ## Make .venv with everything a developer needs
+
+check: $(VENV)/.dev ## Lint, types, layers (under a minute)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## Put the code into its one form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: check ## All that CI runs
+	$(BIN)/pytest -n 2
+
+demo: $(VENV)/.core ## Kill an agent three times and watch it go on
+	$(BIN)/jianmu demo
+
+clean: ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

@@ -1,0 +1,1 @@
+"""Chat models and the agent built on them."""

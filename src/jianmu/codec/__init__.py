@@ -1,0 +1,1 @@
+"""Typed values to plain JSON data and back, exactly."""

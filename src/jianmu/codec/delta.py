@@ -1,0 +1,77 @@
+"""What changed between two trees of plain JSON data, and how to put it back.
+
+Plain data is None, bool, int, float, str, list and dict with str keys. A change is a JSON-able list
+``[op, path, value]``: ``["set", ["a", "b"], 1]``, ``["append", ["messages"], [item, ...]]`` or
+``["del", ["a", "b"]]``. The path leads through dict keys only; a list changes by append or as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["Change", "apply_changes", "diff"]
+
+Change = list[Any]
+"""``[op, path, value]``; ``["del", path]`` has no value."""
+
+
+def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
+    """Return the changes that lead from `old` to `new`; shared parts are found by identity first."""
+    changes: list[Change] = []
+    _diff_dict(old, new, [], changes)
+    return changes
+
+
+def _diff_dict(old: Mapping[str, Any], new: Mapping[str, Any], path: list[str], out: list[Change]) -> None:
+    out.extend(["del", [*path, key]] for key in old if key not in new)
+    for key, value in new.items():
+        if key not in old:
+            out.append(["set", [*path, key], value])
+        else:
+            _diff_value(old[key], value, [*path, key], out)
+
+
+def _diff_value(old: Any, new: Any, path: list[str], out: list[Change]) -> None:
+    if old is new:
+        return
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        _diff_dict(old, new, path, out)
+    elif isinstance(old, list) and isinstance(new, list) and _is_prefix(old, new):
+        if len(new) > len(old):
+            out.append(["append", path, new[len(old) :]])
+    elif not _same(old, new):
+        out.append(["set", path, new])
+
+
+def _is_prefix(old: Sequence[Any], new: Sequence[Any]) -> bool:
+    return len(old) <= len(new) and all(_same(a, b) for a, b in zip(old, new, strict=False))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality that tells 1 from True and 1.0, as JSON text does."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    if isinstance(a, list):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b) and (a != 0 or str(a) == str(b))
+
+
+def apply_changes(base: dict[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
+    """Apply `changes` to `base` in place and return it."""
+    for change in changes:
+        op, path = change[0], change[1]
+        parent: Any = base
+        for key in path[:-1]:
+            parent = parent[key]
+        if op == "set":
+            parent[path[-1]] = change[2]
+        elif op == "append":
+            parent[path[-1]].extend(change[2])
+        else:
+            del parent[path[-1]]
+    return base

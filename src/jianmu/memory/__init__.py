@@ -1,0 +1,29 @@
+"""Checkpoints, long-term memory, memory tools and context building, each name loaded when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
+    from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
+
+_HOMES = {
+    "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
+    "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
+}
+
+__all__ = ["CheckpointerProtocol", "LongTermMemoryProtocol"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

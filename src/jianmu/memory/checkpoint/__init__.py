@@ -1,0 +1,1 @@
+"""Where am I: one snapshot per tick."""

@@ -1,0 +1,1 @@
+"""State, memory and tools become a prompt that fits."""

@@ -1,0 +1,1 @@
+"""What do I know: facts that outlive the conversation."""

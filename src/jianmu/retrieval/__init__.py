@@ -1,0 +1,1 @@
+"""Embedders, word index, fusion: finding the right text."""

@@ -1,0 +1,1 @@
+"""Folders of instructions that a model opens when it needs them."""

@@ -1,0 +1,1 @@
+"""Atomic files, locks, and opening databases."""

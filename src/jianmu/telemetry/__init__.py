@@ -1,0 +1,1 @@
+"""Sinks for the event bus."""
