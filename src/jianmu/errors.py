@@ -30,6 +30,7 @@ Catch `JianmuError` to catch them all::
     │   └── UnknownQuestionError            an answer to a question that is not open
     ├── LongTermMemoryError
     │   ├── MemoryNotFoundError (LookupError)   no such memory
+    │   ├── MemoryInputError (ValueError)       a text, key, namespace, filter or metadata that cannot be used
     │   ├── EmbedderError                   an embedder failed
     │   └── EmbedderMismatchError           an index made with another embedder
     ├── ContextError
@@ -65,6 +66,7 @@ __all__ = [
     "LeaseLostError",
     "LivelockError",
     "LongTermMemoryError",
+    "MemoryInputError",
     "MemoryNotFoundError",
     "MissingExtraError",
     "NodeStateError",
@@ -242,6 +244,10 @@ class LongTermMemoryError(JianmuError):
 
 class MemoryNotFoundError(LongTermMemoryError, LookupError):
     """No memory with this id in this namespace."""
+
+
+class MemoryInputError(LongTermMemoryError, ValueError):
+    """A text, key, namespace, filter or metadata that cannot be used; nothing was stored."""
 
 
 class EmbedderError(LongTermMemoryError):
