@@ -9,15 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jianmu.events import RuntimeEventBus as RuntimeEventBus
     from jianmu.messages import Message as Message
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Message": "jianmu.messages",
+    "RuntimeEventBus": "jianmu.events",
 }
 
-__all__ = ["Message", "__version__"]
+__all__ = ["Message", "RuntimeEventBus", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,5 +10,6 @@ current_idempotency_key: ContextVar[str | None] = ContextVar("jianmu_idempotency
 """The key of the effect that is under way, or None outside a run.
 
 The runtime sets it around a leaf's code to the leaf's own key and around each `ctx.once` call to that
-call's key. It is the same again when the effect is repeated after a crash.
+call's key. It is the same again when the effect is repeated after a crash. All that a leaf does outside
+`once` shares the leaf's key: derive from the key *and* the arguments.
 """
