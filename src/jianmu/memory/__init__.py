@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
+    from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
 
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
+    "SimpleStore": "jianmu.memory.long_term.simple_store",
 }
 
-__all__ = ["CheckpointerProtocol", "LongTermMemoryProtocol"]
+__all__ = ["CheckpointerProtocol", "LongTermMemoryProtocol", "SimpleStore"]
 
 
 def __getattr__(name: str) -> Any:
