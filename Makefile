@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test demo crash bench clean
+.PHONY: help install check format test demo crash bench matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -15,7 +15,7 @@ help: ## Show what each target does
 $(VENV)/.dev: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --upgrade pip
-	$(PY) -m pip install --quiet --editable '.[all]' --group dev
+	$(PY) -m pip install --quiet --editable '.[all,mem0]' --group dev
 	@touch $@
 
 $(VENV)/.core: pyproject.toml
@@ -41,5 +41,8 @@ test: check ## All that CI runs
 demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 	$(BIN)/jianmu demo
 
+matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
+	$(PY) tests/mem0/matrix.py
+
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+	rm -rf $(VENV) .venv-mem0 .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

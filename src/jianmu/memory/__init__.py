@@ -7,26 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
-    from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
-    from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
+    from jianmu.memory.long_term.mem0 import Mem0LongTermMemory as Mem0LongTermMemory
     from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
 
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
-    "InMemoryCheckpointer": "jianmu.memory.checkpoint.in_memory",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
-    "NullCheckpointer": "jianmu.memory.checkpoint.null",
+    "Mem0LongTermMemory": "jianmu.memory.long_term.mem0",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
 }
 
-__all__ = [
-    "CheckpointerProtocol",
-    "InMemoryCheckpointer",
-    "LongTermMemoryProtocol",
-    "NullCheckpointer",
-    "SimpleStore",
-]
+__all__ = ["CheckpointerProtocol", "LongTermMemoryProtocol", "Mem0LongTermMemory", "SimpleStore"]
 
 
 def __getattr__(name: str) -> Any:
