@@ -14,6 +14,7 @@ Catch `JianmuError` to catch them all::
     │   └── StateVersionError               a stored version that no migration leads from
     ├── StorageError                        the disk or the database refused
     ├── CheckpointError
+    │   ├── CheckpointArgumentError (ValueError)  a thread id, step or limit that can mean nothing
     │   ├── CheckpointCorruptError          an acknowledged record that no longer checks
     │   ├── CheckpointFormatError           a record or file of a newer format
     │   ├── CheckpointNotFoundError         no such thread or step
@@ -49,6 +50,7 @@ __all__ = [
     "BudgetError",
     "CapabilityError",
     "ChatModelError",
+    "CheckpointArgumentError",
     "CheckpointCorruptError",
     "CheckpointError",
     "CheckpointExistsError",
@@ -165,6 +167,10 @@ class StorageError(JianmuError):
 
 class CheckpointError(JianmuError):
     """A checkpoint could not be saved or read."""
+
+
+class CheckpointArgumentError(CheckpointError, ValueError):
+    """A thread id, step or limit that can mean nothing: an empty id, a negative step."""
 
 
 class CheckpointCorruptError(CheckpointError):

@@ -6,7 +6,7 @@ and says `CapabilityError` when one that it was asked for is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypedDict, runtime_checkable
@@ -14,7 +14,10 @@ from typing import Any, Protocol, TypedDict, runtime_checkable
 __all__ = [
     "CheckpointInfo",
     "CheckpointerProtocol",
+    "Cipher",
     "Envelope",
+    "EventListener",
+    "EventSource",
     "HistoryCapable",
     "JournalCapable",
     "JournalRecord",
@@ -52,6 +55,12 @@ class CheckpointerProtocol(Protocol):
             state_dump: What `StateManager.dump_checkpoint` returned, or any dict of plain JSON data.
             tree_state: ``{node id: Status name}``.
             runtime_metadata: The runner's own data.
+
+        Raises:
+            CheckpointArgumentError: An empty thread id, or a step that is no non-negative int.
+            CheckpointExistsError: The thread already has this step or a later one; nothing was written.
+            EncodeError: A value that is not plain JSON data; the last good checkpoint stays.
+            StorageError: The disk or the database refused; the last good checkpoint stays.
         """
         ...
 
@@ -80,7 +89,13 @@ class HistoryCapable(Protocol):
     """Every back end but Null keeps earlier steps too."""
 
     def get_checkpoint(self, thread_id: str, *, step: int | None = None) -> dict[str, Any] | None:
-        """Return the envelope at `step` (None = newest), or None if there is no such step."""
+        """Return the envelope at `step` (None = newest), or None if there is no such step.
+
+        Raises:
+            CheckpointCorruptError: The record was saved and no longer checks; it names the step before.
+            CheckpointFormatError: The record is of a newer format.
+            CipherError: The key is wrong, or the record was altered or never sealed.
+        """
         ...
 
     def list_checkpoints(self, thread_id: str, *, limit: int | None = None) -> list[CheckpointInfo]:
@@ -94,7 +109,8 @@ class HistoryCapable(Protocol):
     def delete_thread(self, thread_id: str) -> bool:
         """Remove a thread with its journal; return whether there was one.
 
-        A save still in flight does not bring it back.
+        A holder of its lease may be at work: its next save raises `LeaseLostError` and does not bring the
+        thread back. An id used again after its lease was released starts empty.
         """
         ...
 
@@ -121,6 +137,14 @@ class HistoryCapable(Protocol):
         """Drop old steps, never the newest one; return how many were dropped.
 
         With both arguments a step goes only if both say so.
+
+        Args:
+            thread_id: The thread; an unknown one has nothing to drop.
+            keep_last: Keep at least so many of the newest steps (1 or more).
+            older_than: An aware datetime; a step saved at or after it stays.
+
+        Raises:
+            CheckpointArgumentError: Neither limit, or one that is none.
         """
         ...
 
@@ -197,5 +221,38 @@ class LeaseCapable(Protocol):
 
         Raises:
             ThreadBusyError: Another live holder has it.
+        """
+        ...
+
+
+EventListener = Callable[[str, dict[str, Any]], None]
+"""Called with an event's type and payload, on whichever thread noticed it; must be quick."""
+
+
+@runtime_checkable
+class EventSource(Protocol):
+    """Tells of what a back end met and mended, such as ``checkpoint.damaged``.
+
+    The payload of ``checkpoint.damaged`` is ``{"thread_id", "reason", "step"}``: bytes that were never
+    acknowledged were passed over, and `step` (or None) is the newest whole step.
+    """
+
+    def subscribe(self, listener: EventListener) -> Callable[[], None]:
+        """Call `listener` for each event from now on; return what ends that."""
+        ...
+
+
+class Cipher(Protocol):
+    """Seals what a back end stores (`jianmu.memory.checkpoint.cipher.AesGcmCipher` is the shipped one)."""
+
+    def seal(self, data: bytes, *, aad: bytes) -> bytes:
+        """Return `data` encrypted, bound to `aad`."""
+        ...
+
+    def open(self, data: bytes, *, aad: bytes) -> bytes:
+        """Return what was sealed.
+
+        Raises:
+            CipherError: The key is wrong, or `data` or `aad` is not what was sealed.
         """
         ...
