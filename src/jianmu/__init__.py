@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.events import RuntimeEventBus as RuntimeEventBus
     from jianmu.messages import Message as Message
+    from jianmu.tools.base import Tool as Tool
+    from jianmu.tools.function import tool as tool
+    from jianmu.tools.toolset import ToolSet as ToolSet
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Message": "jianmu.messages",
     "RuntimeEventBus": "jianmu.events",
+    "Tool": "jianmu.tools.base",
+    "ToolSet": "jianmu.tools.toolset",
+    "tool": "jianmu.tools.function",
 }
 
-__all__ = ["Message", "RuntimeEventBus", "__version__"]
+__all__ = ["Message", "RuntimeEventBus", "Tool", "ToolSet", "__version__", "tool"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,14 +12,22 @@ if TYPE_CHECKING:
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
     from jianmu.memory.long_term.mem0 import Mem0LongTermMemory as Mem0LongTermMemory
     from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
+    from jianmu.memory.service import MemoryService as MemoryService
+    from jianmu.memory.tools import MemoryAddTool as MemoryAddTool
+    from jianmu.memory.tools import MemorySearchTool as MemorySearchTool
+    from jianmu.memory.tools import create_memory_tools as create_memory_tools
 
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
     "InMemoryCheckpointer": "jianmu.memory.checkpoint.in_memory",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
     "Mem0LongTermMemory": "jianmu.memory.long_term.mem0",
+    "MemoryAddTool": "jianmu.memory.tools",
+    "MemorySearchTool": "jianmu.memory.tools",
+    "MemoryService": "jianmu.memory.service",
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
+    "create_memory_tools": "jianmu.memory.tools",
 }
 
 __all__ = [
@@ -27,8 +35,12 @@ __all__ = [
     "InMemoryCheckpointer",
     "LongTermMemoryProtocol",
     "Mem0LongTermMemory",
+    "MemoryAddTool",
+    "MemorySearchTool",
+    "MemoryService",
     "NullCheckpointer",
     "SimpleStore",
+    "create_memory_tools",
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jianmu.errors import MemoryInputError
 from jianmu.memory.long_term.base import LongTermMemoryInput, Namespace
 from jianmu.messages import Message
 
@@ -15,11 +16,11 @@ def input_text(inputs: LongTermMemoryInput) -> str:
 
     Raises:
         TypeError: `inputs` is nothing that can be recorded.
-        ValueError: There is no text in it.
+        MemoryInputError: There is no text in it.
     """
     text = _text_of(inputs)
     if not text.strip():
-        raise ValueError("there is nothing to record: the text is empty")
+        raise MemoryInputError("there is nothing to record: the text is empty")
     return text
 
 
@@ -46,7 +47,7 @@ def namespace_tuple(namespace: Sequence[str] | None) -> Namespace:
 
     Raises:
         TypeError: It is one string, or a part is no string.
-        ValueError: A part is empty.
+        MemoryInputError: A part is empty.
     """
     if namespace is None:
         return ()
@@ -56,5 +57,5 @@ def namespace_tuple(namespace: Sequence[str] | None) -> Namespace:
         if not isinstance(part, str):
             raise TypeError(f"a part of a namespace is a str, not {type(part).__name__}")
         if not part:
-            raise ValueError("a part of a namespace is empty")
+            raise MemoryInputError("a part of a namespace is empty")
     return tuple(namespace)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jianmu.errors import LongTermMemoryError, StorageError
+from jianmu.errors import MemoryInputError, StorageError
 from jianmu.memory.long_term.base import (
     LongTermMemoryInput,
     LongTermMemoryRecordResult,
@@ -74,9 +74,9 @@ class SimpleStore:
         """Keep `inputs` under `key`, which becomes the record's id; it replaces an earlier one.
 
         Raises:
-            ValueError: `key` is missing or empty, or there is no text in `inputs`.
+            MemoryInputError: (a ValueError) `key` is missing or empty, or there is no text in `inputs`.
             CapabilityError: An argument asks for what this store does not offer.
-            LongTermMemoryError: `metadata` would not come back equal from JSON.
+            MemoryInputError: `metadata` would not come back equal from JSON.
             StorageError: The file cannot be read, locked or written; it is as it was.
         """
         item = {"inputs": inputs, "namespace": namespace, "key": key, "metadata": metadata, **kwargs}
@@ -178,7 +178,7 @@ class SimpleStore:
     ) -> tuple[Namespace, str, str, dict[str, Any]]:
         refuse_unknown(self, kwargs)
         if not isinstance(key, str) or not key:
-            raise ValueError("SimpleStore.record needs a non-empty key: record(text, key='pref1')")
+            raise MemoryInputError("SimpleStore.record needs a non-empty key: record(text, key='pref1')")
         return namespace_tuple(namespace), key, input_text(inputs), _plain(metadata or {})
 
     def _scored(self, query: str, namespace: Namespace, deep: bool) -> LongTermMemoryRetrieved:
@@ -213,10 +213,10 @@ def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise LongTermMemoryError(f"metadata is not plain JSON data: {error}") from error
+        raise MemoryInputError(f"metadata is not plain JSON data: {error}") from error
     if copy != metadata:
         changed = sorted(str(name) for name in metadata if copy.get(name) != metadata[name])
-        raise LongTermMemoryError(
+        raise MemoryInputError(
             f"metadata would not come back equal: {', '.join(changed)}; use lists, and dicts with text keys"
         )
     return copy
