@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.events import RuntimeEventBus as RuntimeEventBus
     from jianmu.messages import Message as Message
+    from jianmu.state import Ephemeral as Ephemeral
+    from jianmu.state import StateManager as StateManager
     from jianmu.tools.base import Tool as Tool
     from jianmu.tools.function import tool as tool
     from jianmu.tools.toolset import ToolSet as ToolSet
@@ -18,14 +20,25 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Ephemeral": "jianmu.state",
     "Message": "jianmu.messages",
     "RuntimeEventBus": "jianmu.events",
     "Tool": "jianmu.tools.base",
     "ToolSet": "jianmu.tools.toolset",
+    "StateManager": "jianmu.state",
     "tool": "jianmu.tools.function",
 }
 
-__all__ = ["Message", "RuntimeEventBus", "Tool", "ToolSet", "__version__", "tool"]
+__all__ = [
+    "Ephemeral",
+    "Message",
+    "RuntimeEventBus",
+    "StateManager",
+    "Tool",
+    "ToolSet",
+    "__version__",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -24,12 +24,31 @@ def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
 
 
 def _diff_dict(old: Mapping[str, Any], new: Mapping[str, Any], path: list[str], out: list[Change]) -> None:
-    out.extend(["del", [*path, key]] for key in old if key not in new)
+    kept = _kept_in_place(old, new)
+    out.extend(["del", [*path, key]] for key in old if key not in kept)
     for key, value in new.items():
-        if key not in old:
-            out.append(["set", [*path, key], value])
-        else:
+        if key in kept:
             _diff_value(old[key], value, [*path, key], out)
+        else:
+            out.append(["set", [*path, key], value])
+
+
+def _kept_in_place(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
+    """Return the keys that may stay where they are; the rest are put in again, for the order of `new`."""
+    if old.keys() == new.keys() and list(old) == list(new):
+        return set(old)
+    kept: set[str] = set()
+    ahead = iter(old)
+    for key in new:
+        if key not in old:
+            break  # it goes to the end, and so does everything after it
+        for candidate in ahead:
+            if candidate == key:
+                kept.add(key)
+                break
+        else:
+            break
+    return kept
 
 
 def _diff_value(old: Any, new: Any, path: list[str], out: list[Change]) -> None:
@@ -49,20 +68,24 @@ def _is_prefix(old: Sequence[Any], new: Sequence[Any]) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Equality that tells 1 from True and 1.0, as JSON text does."""
+    """Equality that tells 1 from True and 1.0 and minds the order of keys, as JSON text does."""
     if a is b:
         return True
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+        return list(a) == list(b) and all(_same(value, b[key]) for key, value in a.items())
     if isinstance(a, list):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b) and (a != 0 or str(a) == str(b))
 
 
 def apply_changes(base: dict[str, Any], changes: Sequence[Change]) -> dict[str, Any]:
-    """Apply `changes` to `base` in place and return it."""
+    """Apply `changes` to `base` in place and return it.
+
+    The values of `changes` become part of `base` and may be changed by later calls: pass each list of changes
+    to one base only (what was just read from JSON is always fine).
+    """
     for change in changes:
         op, path = change[0], change[1]
         parent: Any = base

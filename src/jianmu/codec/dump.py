@@ -2,25 +2,163 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from copy import deepcopy
+from typing import Any, NoReturn, SupportsIndex
 
 from pydantic_core import to_json
 
 from jianmu.codec.delta import Change, diff
+from jianmu.codec.fragments import Fragment, ListFragment
 
 __all__ = ["StateDump", "changes_between", "dump_json"]
 
 
 class StateDump(dict[str, Any]):
-    """What `StateManager.dump_checkpoint` returns: plain JSON data, frozen and shared between dumps."""
+    """What `StateManager.dump_checkpoint` returns: a dict of plain JSON data that never changes.
+
+    It holds the JSON text of each field, shared with the dumps before and after it, and builds the plain data
+    of a field when that is first read; what it hands out is its own and touches neither the state nor another
+    dump. A deep copy, a pickle and ``dict(dump)`` are builtin dicts.
+
+    Args:
+        parts: The fields; plain data, or fragments of text.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Mapping[str, Any] | Iterable[tuple[str, Any]] = (), /) -> None:
+        super().__init__(parts)
+        self._parts: dict[str, Any] = {
+            key: value for key, value in dict.items(self) if isinstance(value, Fragment | ListFragment)
+        }
+
+    @property
+    def parts(self) -> Mapping[str, Fragment | ListFragment]:
+        """The fields that are kept as text."""
+        return self._parts
+
+    def __getitem__(self, key: str) -> Any:
+        value = dict.__getitem__(self, key)
+        if isinstance(value, Fragment | ListFragment):
+            value = value.plain()
+            dict.__setitem__(self, key, value)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the plain data of a field, or `default`."""
+        return self[key] if dict.__contains__(self, key) else default
+
+    def _read(self) -> dict[str, Any]:
+        for key in self:
+            self[key]
+        return self
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override] # dict_items has no public name
+        """Return the fields, each with its plain data."""
+        return dict.items(self._read())
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override] # nor has dict_values
+        """Return the plain data of the fields."""
+        return dict.values(self._read())
+
+    def copy(self) -> dict[str, Any]:
+        """Return a builtin dict of the same data."""
+        return dict(dict.items(self._read()))
+
+    def __iter__(self) -> Iterator[str]:  # also keeps dict(dump) off the path that skips __getitem__
+        return dict.__iter__(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, StateDump):
+            other._read()
+        return dict.__eq__(self._read(), other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
+    def __repr__(self) -> str:
+        return dict.__repr__(self._read())
+
+    def __copy__(self) -> dict[str, Any]:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """Return a builtin dict with data of its own; text is parsed again, which is faster than copying."""
+        fresh = {}
+        for key in self:
+            part = self._parts.get(key)
+            fresh[key] = part.plain() if part is not None else deepcopy(dict.__getitem__(self, key), memo)
+        return fresh
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        return dict, (self.copy(),)
+
+    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
+        raise TypeError("a state dump never changes; work on a copy: dict(dump)")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _refuse
 
 
 def changes_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """Return the changes from `old` to `new`; costs what changed when both are dumps of one manager."""
-    return diff(old, new)
+    if not (isinstance(old, StateDump) and isinstance(new, StateDump)) or list(old) != list(new):
+        return diff(old, new)
+    changes: list[Change] = []
+    for key in new:
+        before, after = old.parts.get(key), new.parts.get(key)
+        if before is not None and before is after:
+            continue
+        if (
+            isinstance(before, ListFragment)
+            and isinstance(after, ListFragment)
+            and before.origin is after.origin
+        ):
+            if after.length > before.length:
+                changes.append(["append", [key], after.items_from(before.length)])
+                continue
+            if after.length == before.length:
+                continue
+        changes.extend(diff({key: old[key]}, {key: new[key]}))
+    return changes
 
 
 def dump_json(dump: Mapping[str, Any]) -> bytes:
-    """Return `dump` as compact UTF-8 JSON; costs what is new when it is a dump of a manager."""
-    return to_json(dump)
+    """Return `dump` as compact UTF-8 JSON; what a manager's dump holds as text is joined, not encoded again.
+
+    Args:
+        dump: A dump, an envelope with a dump among its values, or any mapping of plain JSON data.
+    """
+    pieces: list[bytes] = []
+    _write(dump, pieces)
+    return b"".join(pieces)
+
+
+def _write(value: Any, pieces: list[bytes]) -> None:
+    if not _holds_text(value):
+        pieces.append(to_json(value))
+        return
+    parts: Mapping[str, Any] = value.parts if isinstance(value, StateDump) else {}
+    separator = b"{"
+    for key in value:
+        pieces.append(b"%b%b:" % (separator, to_json(key)))
+        separator = b","
+        if key in parts:
+            pieces.extend(parts[key].pieces())
+        else:
+            _write(value[key], pieces)
+    pieces.append(b"}")
+
+
+def _holds_text(value: Any) -> bool:
+    if isinstance(value, StateDump):
+        return bool(value.parts)
+    return isinstance(value, Mapping) and any(isinstance(item, StateDump) for item in value.values())

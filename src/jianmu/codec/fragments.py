@@ -1,0 +1,106 @@
+"""JSON text kept in pieces, so that a list that grows is never encoded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic_core import from_json
+
+__all__ = ["Fragment", "ListFragment", "ListText", "parse"]
+
+BLOCK = 256
+
+
+def parse(text: bytes) -> Any:
+    """Return the plain data that `text`, written by `to_json`, stands for."""
+    return from_json(text, allow_inf_nan=False, cache_strings="keys")
+
+
+class Fragment:
+    """The JSON text of one value; immutable.
+
+    Args:
+        text: Compact UTF-8 JSON.
+    """
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: bytes) -> None:
+        self.text = text
+
+    def plain(self) -> Any:
+        """Return freshly built plain data."""
+        return parse(self.text)
+
+    def pieces(self) -> Iterable[bytes]:
+        """Return the text in pieces to join."""
+        return (self.text,)
+
+
+class ListText:
+    """The JSON text of a list that only grows: full blocks of items, then the items of a tail.
+
+    A tail is only ever appended to and, once it has become a block, replaced; a `ListFragment` that holds an
+    old tail and a length therefore never changes.
+    """
+
+    __slots__ = ("_blocks", "_tail", "length")
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+        self._tail: list[bytes] = []
+        self.length = 0
+
+    def extend(self, texts: Iterable[bytes]) -> None:
+        """Add the texts of further items."""
+        for text in texts:
+            self._tail.append(text)
+            self.length += 1
+            if len(self._tail) == BLOCK:
+                self._blocks.append(b",".join(self._tail))
+                self._tail = []
+
+    def freeze(self) -> ListFragment:
+        """Return the list as it is now; costs the same for any length."""
+        return ListFragment(self, self._blocks, self._tail, self.length)
+
+
+class ListFragment:
+    """A `ListText` at one moment; immutable, though it shares the growing text.
+
+    Args:
+        origin: The growing text, by whose identity two moments of one list are recognised.
+        blocks: Its blocks; those of this moment are the first ``length // BLOCK``.
+        tail: Its tail at this moment; the first ``length % BLOCK`` items belong to it.
+        length: How many items it has.
+    """
+
+    __slots__ = ("_blocks", "_tail", "length", "origin")
+
+    def __init__(self, origin: ListText, blocks: list[bytes], tail: list[bytes], length: int) -> None:
+        self.origin = origin
+        self._blocks = blocks
+        self._tail = tail
+        self.length = length
+
+    def plain(self) -> list[Any]:
+        """Return freshly built plain data."""
+        return self.items_from(0)
+
+    def pieces(self) -> Iterable[bytes]:
+        """Return the text in pieces to join."""
+        yield b"["
+        yield self._text_from(0)
+        yield b"]"
+
+    def items_from(self, start: int) -> list[Any]:
+        """Return the plain data of the items from `start` on; costs the items (and up to one block more)."""
+        first = start // BLOCK
+        items: list[Any] = parse(b"[%b]" % self._text_from(first))
+        return items[start - first * BLOCK :]
+
+    def _text_from(self, block: int) -> bytes:
+        parts = self._blocks[block : self.length // BLOCK]
+        parts.extend(self._tail[: self.length % BLOCK])
+        return b",".join(parts)
