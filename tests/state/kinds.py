@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import operator
 from collections import Counter, OrderedDict, defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -167,7 +167,7 @@ def image(value: object) -> str:
         }
         return f"{type(value).__qualname__}{image(inner)}"
     if isinstance(value, Trip):
-        return f"Trip{image(vars(value))}"
+        return f"Trip{image(asdict(value))}"
     kind = type(value).__name__.replace("Frozen", "").replace("Copying", "").lower()
     if isinstance(value, dict):
         pairs = ", ".join(f"{image(key)}: {image(item)}" for key, item in value.items())
