@@ -17,6 +17,7 @@ from jianmu.messages.wire import arguments_as_object
 from jianmu.testing.provider_server import Fault, ProviderServer
 from jianmu.testing.provider_wire import ProviderAnswer, ProviderRequest
 from jianmu.tools import Tool
+from jianmu.tools.names import legal_name
 
 Serve = Callable[..., ProviderServer]
 Connect = Callable[..., ChatModel]
@@ -69,8 +70,11 @@ async def test_complete_returns_the_same_completion(serve: Serve, connect: Conne
 async def test_parallel_tool_calls_come_back_under_the_tools_own_names(
     serve: Serve, connect: Connect
 ) -> None:
-    calls = (("weather_now", {"city": "北京"}), ("weather_now", {"city": "Paris"}))
-    server = serve(ProviderAnswer("Looking.", tool_calls=calls))
+    def brain(request: ProviderRequest) -> ProviderAnswer:
+        (name,) = request.tool_names
+        return ProviderAnswer("Looking.", tool_calls=((name, {"city": "北京"}), (name, {"city": "Paris"})))
+
+    server = serve(brain)
     *deltas, last = await parts_of(connect(server), tools=[Weather()])
     assert [call.name for call in last.message.tool_calls] == ["weather.now", "weather.now"]
     assert len({call.id for call in last.message.tool_calls}) == 2
@@ -105,7 +109,7 @@ async def test_a_history_with_tool_results_is_accepted(serve: Serve, connect: Co
     ]
     await parts_of(connect(serve(brain)), history, tools=[Weather()])
     assert seen[0].tool_results == [("a", "sunny"), ("b", "no such tool")]
-    assert seen[0].tool_names == ["weather_now"]
+    assert seen[0].tool_names == [legal_name("weather.now")]
 
 
 async def test_the_idempotency_key_is_a_header_and_stays_the_same_over_retries(

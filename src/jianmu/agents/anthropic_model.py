@@ -17,7 +17,7 @@ from jianmu.agents.chat_model import (
 )
 from jianmu.agents.provider import LoopClients, Redactor, translated_errors
 from jianmu.agents.retry import RetryPolicy, stream_with_retries
-from jianmu.agents.wire_names import WireNames, exported_name
+from jianmu.agents.wire_names import own_names, wire_history
 from jianmu.errors import ChatModelError, ConfigError, MissingExtraError
 from jianmu.messages import Message, from_anthropic_message, to_anthropic_messages
 from jianmu.tools import Tool, ToolSet
@@ -102,8 +102,7 @@ class AnthropicChatModel:
             ChatModelError: The provider refused or could not be reached, after all retries.
         """
         exported = ToolSet(tools).to_anthropic() if tools else []
-        names = WireNames(tools, map(exported_name, exported))
-        system, turns = to_anthropic_messages(names.history(messages))
+        system, turns = to_anthropic_messages(wire_history(messages))
         request: dict[str, Any] = {**self._options, "model": self._model, "messages": turns}
         if system:
             request["system"] = system
@@ -111,7 +110,7 @@ class AnthropicChatModel:
             request["tools"] = exported
         if idempotency_key:
             request["extra_headers"] = {"Idempotency-Key": idempotency_key}
-        parts = stream_with_retries(lambda: self._attempt(request, names), self._retry)
+        parts = stream_with_retries(lambda: self._attempt(request, tools), self._retry)
         try:
             async for part in parts:
                 yield part
@@ -129,7 +128,7 @@ class AnthropicChatModel:
         await self._clients.aclose()
 
     async def _attempt(
-        self, request: dict[str, Any], names: WireNames
+        self, request: dict[str, Any], tools: Sequence[Tool]
     ) -> AsyncGenerator[Delta | Completion, None]:
         errors = translated_errors(self._sdk, self._where, self._redact)
         async with errors, self._clients.get().messages.stream(**request) as events:
@@ -145,7 +144,7 @@ class AnthropicChatModel:
         message = from_anthropic_message(answer)
         cached = answer.usage.cache_read_input_tokens or 0
         yield Completion(
-            message=message.model_copy(update={"tool_calls": names.restored(message.tool_calls)}),
+            message=message.model_copy(update={"tool_calls": own_names(message.tool_calls, tools)}),
             usage=Usage(
                 input_tokens=answer.usage.input_tokens
                 + cached

@@ -18,7 +18,7 @@ from jianmu.agents.chat_model import (
 )
 from jianmu.agents.provider import LoopClients, Redactor, translated_errors
 from jianmu.agents.retry import RetryPolicy, stream_with_retries
-from jianmu.agents.wire_names import WireNames, exported_name
+from jianmu.agents.wire_names import own_names, wire_history
 from jianmu.errors import ChatModelError, ConfigError, MissingExtraError
 from jianmu.messages import Message, ToolCall, to_openai_messages
 from jianmu.tools import Tool, ToolSet
@@ -106,11 +106,10 @@ class OpenAIChatModel:
             ChatModelError: The provider refused or could not be reached, after all retries.
         """
         exported = ToolSet(tools).to_openai(strict=self._strict) if tools else []
-        names = WireNames(tools, map(exported_name, exported))
         request: dict[str, Any] = {
             **self._options,
             "model": self._model,
-            "messages": to_openai_messages(names.history(messages)),
+            "messages": to_openai_messages(wire_history(messages)),
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -118,7 +117,7 @@ class OpenAIChatModel:
             request["tools"] = exported
         if idempotency_key:
             request["extra_headers"] = {"Idempotency-Key": idempotency_key}
-        parts = stream_with_retries(lambda: self._attempt(request, names), self._retry)
+        parts = stream_with_retries(lambda: self._attempt(request, tools), self._retry)
         try:
             async for part in parts:
                 yield part
@@ -136,7 +135,7 @@ class OpenAIChatModel:
         await self._clients.aclose()
 
     async def _attempt(
-        self, request: dict[str, Any], names: WireNames
+        self, request: dict[str, Any], tools: Sequence[Tool]
     ) -> AsyncGenerator[Delta | Completion, None]:
         answer = _Answer(self._new_id)
         errors = translated_errors(self._sdk, self._where, self._redact)
@@ -148,7 +147,7 @@ class OpenAIChatModel:
             raise ChatModelError(
                 f"{self._where} ended its answer too early", kind="connection", retryable=True
             )
-        yield answer.completion(names, self._model)
+        yield answer.completion(tools, self._model)
 
     def __repr__(self) -> str:
         return f"OpenAIChatModel({self._model!r}, base_url={self._where!r})"
@@ -209,8 +208,8 @@ class _Answer:
         )
         return ToolCallDelta(index, arguments=arguments)
 
-    def completion(self, names: WireNames, model: str) -> Completion:
-        calls = names.restored(self._calls[index] for index in sorted(self._calls))
+    def completion(self, tools: Sequence[Tool], model: str) -> Completion:
+        calls = own_names((self._calls[index] for index in sorted(self._calls)), tools)
         reasoning = "".join(self._reasoning)
         message = Message(
             role="assistant",
