@@ -11,6 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.events import RuntimeEventBus as RuntimeEventBus
     from jianmu.messages import Message as Message
+    from jianmu.runtime import Ask as Ask
+    from jianmu.runtime import AsyncNode as AsyncNode
+    from jianmu.runtime import Parallel as Parallel
+    from jianmu.runtime import ReactiveRunner as ReactiveRunner
+    from jianmu.runtime import RestorePolicy as RestorePolicy
+    from jianmu.runtime import RunResult as RunResult
+    from jianmu.runtime import Selector as Selector
+    from jianmu.runtime import Sequence as Sequence
+    from jianmu.runtime import Status as Status
+    from jianmu.runtime import SuspensionMode as SuspensionMode
+    from jianmu.runtime import node as node
     from jianmu.state import Ephemeral as Ephemeral
     from jianmu.state import StateManager as StateManager
     from jianmu.tools.base import Tool as Tool
@@ -20,6 +31,17 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Ask": "jianmu.runtime",
+    "AsyncNode": "jianmu.runtime",
+    "Parallel": "jianmu.runtime",
+    "ReactiveRunner": "jianmu.runtime",
+    "RestorePolicy": "jianmu.runtime",
+    "RunResult": "jianmu.runtime",
+    "Selector": "jianmu.runtime",
+    "Sequence": "jianmu.runtime",
+    "Status": "jianmu.runtime",
+    "SuspensionMode": "jianmu.runtime",
+    "node": "jianmu.runtime",
     "Ephemeral": "jianmu.state",
     "Message": "jianmu.messages",
     "RuntimeEventBus": "jianmu.events",
@@ -30,13 +52,24 @@ _HOMES = {
 }
 
 __all__ = [
+    "Ask",
+    "AsyncNode",
     "Ephemeral",
     "Message",
+    "Parallel",
+    "ReactiveRunner",
+    "RestorePolicy",
+    "RunResult",
     "RuntimeEventBus",
+    "Selector",
+    "Sequence",
     "StateManager",
+    "Status",
+    "SuspensionMode",
     "Tool",
     "ToolSet",
     "__version__",
+    "node",
     "tool",
 ]
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
-    from jianmu.memory.checkpoint.file import FileCheckpointer as FileCheckpointer
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
-    "FileCheckpointer": "jianmu.memory.checkpoint.file",
     "InMemoryCheckpointer": "jianmu.memory.checkpoint.in_memory",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
     "Mem0LongTermMemory": "jianmu.memory.long_term.mem0",
@@ -34,7 +32,6 @@ _HOMES = {
 
 __all__ = [
     "CheckpointerProtocol",
-    "FileCheckpointer",
     "InMemoryCheckpointer",
     "LongTermMemoryProtocol",
     "Mem0LongTermMemory",

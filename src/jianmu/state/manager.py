@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -296,6 +297,30 @@ class StateManager(Generic[S]):
             raise StateValidationError(
                 f"{name}: its reducer could not merge a {type(new).__name__}: {type(error).__name__}: {error}"
             ) from error
+
+    def preview(self, *updates: Mapping[str, Any]) -> S:
+        """Return what `get` would return after these updates, which are checked and not committed.
+
+        Raises:
+            StateValidationError: One of them would be refused.
+            StateError: The state was not initialized.
+        """
+        with self._lock:
+            if not any(updates):
+                return self.get()
+            other = copy.copy(self)
+            other._held = self._started().model_copy()
+            touched = {name for changes in updates for name in changes}
+            other._slots = {
+                name: ListSlot(list(slot.value), slot.fixed)
+                if isinstance(slot, ListSlot) and (name in touched or self._rules.whole)
+                else slot
+                for name, slot in self._slots.items()
+            }
+            other._listeners = []
+        for changes in updates:
+            other.update(changes)
+        return other.get()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with the names of the changed fields after each committed update.

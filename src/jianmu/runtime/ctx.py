@@ -1,0 +1,182 @@
+"""What a leaf sees of its run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from jianmu.codec import Codec
+from jianmu.errors import RunError
+from jianmu.tools.ambient import current_idempotency_key
+
+if TYPE_CHECKING:
+    from jianmu.runtime.leaf import AsyncNode
+    from jianmu.runtime.session import Session
+
+__all__ = ["LeafContext"]
+
+T = TypeVar("T")
+
+
+class LeafContext:
+    """One leaf's view of the run, for one activation.
+
+    Attributes:
+        path: The leaf's index path.
+        name: The leaf's name.
+        activation: How often the leaf was entered in the life of the thread, this time included.
+        thread_id: The run's thread.
+    """
+
+    def __init__(self, session: Session, leaf: AsyncNode, path: str) -> None:
+        self._session = session
+        self.path = path
+        self.name = leaf.name
+        self.activation = leaf.activation
+        self.thread_id = session.thread_id
+        self.updates: list[Mapping[str, Any]] = []
+        self._closed = False
+        self._asked = 0
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    @property
+    def state(self) -> Any:
+        """The committed state with this leaf's own buffered updates; do not change it, use `update`."""
+        return self._session.preview(self.updates)
+
+    def update(self, changes: Mapping[str, Any]) -> None:
+        """Change the state when the leaf ends.
+
+        SUCCESS and a returned FAILURE commit it with that tick; an exception, an interruption or a crash
+        drops it.
+
+        Args:
+            changes: Fields and values; fields with a reducer are merged.
+
+        Raises:
+            StateValidationError: The schema refuses a value; nothing was buffered.
+        """
+        self._check_open()
+        buffered = [*self.updates, dict(changes)]
+        self._session.preview(buffered)
+        self.updates = buffered
+
+    async def publish(self, key: str, changes: Mapping[str, Any]) -> None:
+        """Change the state at once, for others to see while this leaf still runs.
+
+        It happens once per activation and key, also when the leaf starts again after a crash.
+
+        Args:
+            key: Names this publication within the leaf.
+            changes: As for `update`.
+
+        Raises:
+            StateValidationError: The schema refuses a value.
+        """
+        self._check_open()
+        self._session.publish(self.path, self.activation, key, dict(changes))
+        await asyncio.sleep(0)
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key under which an effect should be known to the outside world.
+
+        Inside a `once` call it is that call's, else the leaf's own. It is the same again when the effect is
+        repeated after a crash, and differs for every other effect.
+        """
+        own = self._session.idempotency_key(self.path, self.activation)
+        current = current_idempotency_key.get()
+        return current if current is not None and current.startswith(own + "/") else own
+
+    @overload
+    async def once(self, key: str, fn: Callable[..., Awaitable[T]], *args: Any, returns: Any = None) -> T: ...
+    @overload
+    async def once(self, key: str, fn: Callable[..., T], *args: Any, returns: Any = None) -> T: ...
+    async def once(self, key: str, fn: Callable[..., Any], *args: Any, returns: Any = None) -> Any:
+        """Call `fn(*args)` and keep its answer, so that it is not called again after a crash.
+
+        The answer is saved before this returns. Between effect and save a crash repeats the effect, with the
+        same `idempotency_key`. An exception is not kept: the next attempt calls again.
+
+        Args:
+            key: Names this effect within the leaf; the same key is the same effect.
+            fn: A function or coroutine function; a blocking one belongs into ``asyncio.to_thread``.
+            args: Its arguments.
+            returns: The type of the answer; by default what `fn` is annotated to return, else plain data.
+
+        Returns:
+            The answer, decoded from what was saved, now as after a resume.
+
+        Raises:
+            EncodeError: The answer cannot be saved.
+        """
+        self._check_open()
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            codec = _codec(fn, returns)
+            journal = self._session.journal
+            found, plain = journal.find(self.path, self.activation, f"once:{key}")
+            if not found:
+                with self._session.effect_under_way():
+                    plain = codec.encode(await self._call(key, fn, args))
+                    await journal.append(self.path, self.activation, f"once:{key}", plain)
+            return codec.decode(plain)
+
+    async def _call(self, key: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        own = self._session.idempotency_key(self.path, self.activation)
+        token = current_idempotency_key.set(f"{own}/{key}")
+        try:
+            answer = fn(*args)
+            return await answer if inspect.isawaitable(answer) else answer
+        finally:
+            current_idempotency_key.reset(token)
+
+    async def ask(self, payload: Any, *, key: str | None = None) -> Any:
+        """Wait until somebody answers.
+
+        Args:
+            payload: What to ask; anything that the state could hold.
+            key: Tells this question from others of the leaf; by default their order does.
+
+        Returns:
+            The answer; after a restart at once, if it was given before.
+        """
+        self._check_open()
+        if key is None:
+            self._asked += 1
+            key = f"#{self._asked}"
+        return await self._session.questions.ask(self.path, self.activation, key, payload)
+
+    async def build_context(self, **kwargs: Any) -> Any:
+        """Return what the runner's ContextBuilder makes of the committed state.
+
+        Args:
+            kwargs: Further arguments of its `build`, e.g. `tools`.
+
+        Raises:
+            RunError: The runner was made without `context=`.
+        """
+        return await self._session.build_context(kwargs)
+
+    def emit(self, type: str, payload: Mapping[str, Any]) -> None:
+        """Put an event of your own on the run's bus."""
+        self._session.emit(type, {"thread_id": self.thread_id, "path": self.path, **payload})
+
+    def close(self) -> None:
+        """End the view; what still holds it can change nothing any more."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RunError(f"leaf {self.name!r} has ended; its context can no longer be used")
+
+
+def _codec(fn: Callable[..., Any], returns: Any) -> Codec:
+    if returns is None:
+        try:
+            returns = typing.get_type_hints(fn).get("return")
+        except (NameError, TypeError, AttributeError):  # an annotation that cannot be resolved is no type
+            returns = None
+    return Codec() if returns is None else Codec(returns)

@@ -1,0 +1,515 @@
+"""ReactiveRunner: wake, tick, commit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from py_trees.behaviour import Behaviour
+from pydantic import BaseModel
+
+from jianmu.errors import (
+    CheckpointNotFoundError,
+    ConfigError,
+    RunError,
+    UnknownQuestionError,
+)
+from jianmu.events import RuntimeEventBus
+from jianmu.memory.checkpoint.base import CheckpointerProtocol
+from jianmu.project import RuntimeCheckpointConfig
+from jianmu.runtime.hold import ThreadHold
+from jianmu.runtime.result import Outcome, Question, RestorePolicy, RunResult, SuspensionMode
+from jianmu.runtime.session import Session
+from jianmu.runtime.store import RUNNER_KEY, ThreadStore
+from jianmu.runtime.tree import TreeIndex
+from jianmu.state import StateManager
+
+__all__ = ["ReactiveRunner"]
+
+_SETTLE_TICKS = 1_000
+"""A tree that never comes to rest beside an open question is suspended after so many more ticks."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The arguments of one call of `run`."""
+
+    input_data: Any
+    thread_id: str
+    interval: int
+    policy: RestorePolicy
+    mode: SuspensionMode
+    answers: Mapping[str, Any]
+    max_ticks: int | None
+    from_step: int | None
+    fork_to: str | None
+    truncate: bool
+
+
+class _Ticket:
+    """One call of `run`, from the call itself on: what `cancel` before the first step must reach."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self.session: Session | None = None
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self.session is not None:
+            self.session.cancel()
+
+
+class ReactiveRunner:
+    """Runs a behaviour tree: it wakes by an event, ticks, commits, and waits again; it never polls.
+
+    A run with a checkpointer that is killed goes on at the very next step when `run` is called again with
+    the same tree and thread. One runner makes one run at a time; it may be used again, also on another loop.
+
+    Args:
+        root: The tree: any py_trees nodes, with leaves made by `node`, `AsyncNode` or `Ask`.
+        state_manager: The typed state.
+        event_bus: Where events go; a bus of its own by default.
+        config: The checkpoint settings that hold when `run` is given none.
+        context: A ContextBuilder for `ctx.build_context`.
+        tick_period: Seconds after which to tick though nothing happened, for nodes that poll; None = never.
+    """
+
+    livelock_after = 1_000
+    """How many ticks in a row the tree may cause by itself before `LivelockError`."""
+    drain_timeout = 5.0
+    """Seconds that open `once` calls get to end when a run is suspended."""
+
+    def __init__(
+        self,
+        root: Behaviour,
+        state_manager: StateManager[Any],
+        event_bus: RuntimeEventBus | None = None,
+        config: RuntimeCheckpointConfig | None = None,
+        context: Any = None,
+        tick_period: float | None = None,
+    ) -> None:
+        if tick_period is not None and not tick_period > 0:
+            raise ConfigError(f"tick_period must be more than 0 seconds, or None; not {tick_period!r}")
+        self.root = root
+        self.state_manager = state_manager
+        self.event_bus = event_bus if event_bus is not None else RuntimeEventBus()
+        self._config = config if config is not None else RuntimeCheckpointConfig()
+        self._context = context
+        self._tick_period = tick_period
+        self._busy = threading.Lock()
+        self._tickets: weakref.WeakSet[_Ticket] = weakref.WeakSet()
+        self._session: Session | None = None
+
+    def run(
+        self,
+        input_data: Mapping[str, Any] | BaseModel | None = None,
+        *,
+        checkpointer: CheckpointerProtocol | None = None,
+        thread_id: str = "default",
+        checkpoint_interval: int | None = None,
+        restore_policy: RestorePolicy = RestorePolicy.AUTO,
+        suspension_mode: SuspensionMode = SuspensionMode.WAIT,
+        answers: Mapping[str, Any] | None = None,
+        max_ticks: int | None = None,
+        from_step: int | None = None,
+        fork_to: str | None = None,
+        truncate: bool = False,
+    ) -> Coroutine[Any, Any, RunResult]:
+        """Run the tree until its root ends, it is suspended or cancelled, or `max_ticks` are made.
+
+        Args:
+            input_data: First values of the state. Ignored while an unfinished run goes on; on a finished one
+                it starts a new round.
+            checkpointer: Keeps the thread's steps; None = as the config says, by default nowhere.
+            thread_id: The thread, any non-empty string.
+            checkpoint_interval: Save every so many ticks; None = as the config says, by default 1.
+            restore_policy: What to do about an earlier checkpoint.
+            suspension_mode: What to do while a leaf waits for an answer.
+            answers: Answers to open questions, by id.
+            max_ticks: Return after so many ticks of this call.
+            from_step: Go back to this step of the thread; needs `fork_to` or `truncate`.
+            fork_to: Leave the thread as it is and go on under this new id.
+            truncate: Drop the steps after `from_step` and go on in place.
+
+        Returns:
+            How it ended (this method is awaited).
+
+        Raises:
+            ConfigError: Arguments that do not fit together.
+            ThreadBusyError: Another runner holds the thread.
+            CheckpointNotFoundError: REQUIRED and no checkpoint, or no such step.
+            TreeChangedError: The tree is not the one that was saved.
+            UnsupportedNodeError: A node whose position cannot be saved.
+            UnknownQuestionError: `answers` has an id that is not open.
+            StalledError: RUNNING, and nothing left that could wake the tree.
+            LivelockError: The tree keeps causing its own ticks.
+            RunError: This runner is running already.
+        """
+        options = _Options(
+            input_data=input_data,
+            thread_id=thread_id,
+            interval=_interval(checkpoint_interval, self._config.interval),
+            policy=restore_policy,
+            mode=suspension_mode,
+            answers=dict(answers or {}),
+            max_ticks=max_ticks,
+            from_step=from_step,
+            fork_to=fork_to,
+            truncate=truncate,
+        )
+        _check(options)
+        ticket = _Ticket()
+        self._tickets.add(ticket)
+        return self._run(ticket, options, checkpointer)
+
+    def run_sync(self, *args: Any, **kwargs: Any) -> RunResult:
+        """Do `run` where no event loop is running; same arguments and result.
+
+        Raises:
+            RunError: An event loop is running in this thread.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(*args, **kwargs))
+        raise RunError("run_sync() was called inside a running event loop; use `await runner.run(...)`")
+
+    @property
+    def pending(self) -> tuple[Question, ...]:
+        """The questions open in the current run, or left open by a suspended one."""
+        session = self._session
+        return () if session is None else session.questions.pending
+
+    def answer(self, question_id: str, value: Any) -> None:
+        """Answer an open question, from any thread; it is saved before its leaf gets it.
+
+        Args:
+            question_id: As in `pending`.
+            value: Anything that the state could hold.
+
+        Raises:
+            UnknownQuestionError: No such question is open in a run under way. The same answer again is none.
+            EncodeError: The answer cannot be saved.
+        """
+        session = self._session
+        if session is None:
+            raise UnknownQuestionError(
+                f"no open question {question_id!r}: nothing is running; pass answers= to run()"
+            )
+        session.questions.accept(question_id, value)
+
+    def cancel(self) -> bool:
+        """End the runs that were called and have not ended, from any thread.
+
+        Such a run saves, interrupts its leaves and returns with outcome ``"cancelled"``. A run that is
+        called later is not touched.
+
+        Returns:
+            Whether there was one.
+        """
+        tickets = list(self._tickets)
+        for ticket in tickets:
+            ticket.cancel()
+        return bool(tickets)
+
+    # The run
+
+    async def _run(
+        self, ticket: _Ticket, options: _Options, checkpointer: CheckpointerProtocol | None
+    ) -> RunResult:
+        if not self._busy.acquire(blocking=False):
+            raise RunError(
+                "this runner is running already; a tree has one position, so make one runner per run"
+            )
+        try:
+            store = self._open_store(checkpointer, options.fork_to or options.thread_id)
+            index = TreeIndex(self.root)
+            if store.keeps:
+                index.check_supported()
+            session = Session(
+                index,
+                self.state_manager,
+                store,
+                self.event_bus,
+                context=self._context,
+                tick_period=self._tick_period,
+                livelock_after=self.livelock_after,
+            )
+            return await self._hold_and_run(session, ticket, options)
+        finally:
+            self._tickets.discard(ticket)
+            self._busy.release()
+
+    def _open_store(self, checkpointer: CheckpointerProtocol | None, thread_id: str) -> ThreadStore:
+        if checkpointer is not None or not self._config.enabled:
+            return ThreadStore(checkpointer, thread_id)
+        factory = import_module("jianmu.memory.checkpoint.factory")
+        return ThreadStore(factory.create_checkpointer(self._config), thread_id, close_at_end=True)
+
+    async def _hold_and_run(self, session: Session, ticket: _Ticket, options: _Options) -> RunResult:
+        store = session.store
+        hold = ThreadHold(store, session.fail_from_any_thread)
+        store.listen(self.event_bus.emit)
+        try:
+            await hold.take()
+            try:
+                return await self._bind_and_run(session, ticket, options)
+            finally:
+                await hold.release()
+        finally:
+            await store.close()
+            await self._drain_events()
+
+    async def _bind_and_run(self, session: Session, ticket: _Ticket, options: _Options) -> RunResult:
+        unsubscribe = self.state_manager.subscribe(session.state_changed)
+        for leaf in session.index.leaves:
+            leaf.bind(session)
+        self._session = ticket.session = session
+        session.cancelled = session.cancelled or ticket.cancelled
+        keep = False
+        try:
+            result = await self._main(session, options)
+            keep = result.outcome == "suspended"
+            return result
+        finally:
+            session.questions.close(keep=keep)
+            await session.stop_tree()
+            for leaf in session.index.leaves:
+                leaf.bind(None)
+            unsubscribe()
+            if not keep:
+                self._session = None
+
+    async def _main(self, session: Session, options: _Options) -> RunResult:
+        await self._travel(session, options)
+        restored = await self._try_restore_from_checkpoint(session, options)
+        if not restored:
+            self.state_manager.initialize(options.input_data)
+            session.start_fresh()
+        for question_id, value in options.answers.items():
+            session.questions.accept(question_id, value)
+        if restored and session.finished:
+            if options.input_data is None:
+                return self._result(session, "completed")
+            self._start_round(session, options.input_data)
+        elif restored:
+            await self._go_on(session)
+        try:
+            outcome = await self._loop(session, options)
+        except asyncio.CancelledError:
+            await self._close(session, "cancelled")
+            raise
+        if outcome != "completed":
+            await self._close(session, outcome)
+        return self._result(session, "completed" if session.finished else outcome)
+
+    async def _go_on(self, session: Session) -> None:
+        """Let the leaves start again that were RUNNING, without a tick: none was due."""
+        if session.questions.undelivered or not session.identity_saved:
+            await self._save_checkpoint_now(session)
+            self._deliver(session)
+        session.resume_leaves()
+        session.start_leaves()
+        session.resumed = True
+
+    def _start_round(self, session: Session, input_data: Any) -> None:
+        self.state_manager.update(_fields(input_data))
+        session.start_epoch()
+        session.due = True
+
+    async def _loop(self, session: Session, options: _Options) -> Outcome:
+        """Tick and wait in turn until the run ends."""
+        tick_now = not session.resumed
+        settling = 0
+        while True:
+            if session.cancelled:
+                return "cancelled"
+            if tick_now:
+                session.tick()
+                limit = options.max_ticks is not None and session.ticks >= options.max_ticks
+                await self._maybe_save_checkpoint(session, options.interval, last=session.finished or limit)
+                if session.finished:
+                    return "completed"
+                if limit:
+                    return "max_ticks"
+                session.start_leaves()
+            causes = await session.next_causes()
+            if session.failure is not None:
+                raise session.failure
+            if session.questions.undelivered:
+                await self._save_checkpoint_now(session)
+                self._deliver(session)
+            elif options.mode is SuspensionMode.YIELD and session.questions.waiting:
+                settling += 1
+                if not session.any_leaf_done or settling > _SETTLE_TICKS:
+                    return "suspended"
+            elif session.questions.fresh:
+                await self._save_checkpoint_now(session)
+            tick_now = session.calls_for_tick(causes)
+
+    async def _close(self, session: Session, outcome: Outcome) -> None:
+        """Commit the end of a run whose root is still RUNNING."""
+        if outcome == "suspended":
+            await self._save_checkpoint_now(session, outcome)
+            await session.drain_effects(self.drain_timeout)
+        session.questions.close(keep=True)
+        if outcome == "suspended" and session.any_leaf_done:
+            session.tick()
+            await self._save_checkpoint_now(session, "completed" if session.finished else outcome)
+        elif outcome == "cancelled" or session.questions.undelivered:
+            await self._save_checkpoint_now(session, outcome)
+
+    def _result(self, session: Session, outcome: Outcome) -> RunResult:
+        return RunResult(
+            status=session.index.root.status,
+            outcome=outcome,
+            step=session.step,
+            ticks=session.ticks,
+            pending=session.questions.pending if outcome in ("suspended", "max_ticks") else (),
+            state=self.state_manager.get(),
+            errors=dict(session.errors),
+        )
+
+    def _deliver(self, session: Session) -> None:
+        for question_id in session.questions.deliver():
+            session.emit("question.answered", {"thread_id": session.thread_id, "id": question_id})
+
+    async def _drain_events(self) -> None:
+        if not self.event_bus.idle:
+            await asyncio.to_thread(self.event_bus.drain, 2.0)
+
+    # Restore
+
+    async def _travel(self, session: Session, options: _Options) -> None:
+        """Go back to an earlier step, in a copy or in place."""
+        store = session.store
+        if options.fork_to is not None:
+            fork = store.history("fork_to=").fork_thread
+            await store.writer.call(fork, options.thread_id, options.fork_to, step=options.from_step)
+        elif options.from_step is not None:
+            newest = await store.load()
+            truncate = store.history("from_step=").truncate_thread
+            await store.writer.call(truncate, options.thread_id, step=options.from_step)
+            session.leave_behind(newest)
+
+    async def _try_restore_from_checkpoint(self, session: Session, options: _Options) -> bool:
+        """Take up the newest checkpoint; return whether there was one to take up.
+
+        Raises:
+            CheckpointNotFoundError: There is none, and the policy is REQUIRED.
+            TreeChangedError: The tree is not the one that was saved.
+            StateValidationError: The saved state does not fit the schema.
+        """
+        envelope = await session.store.load()
+        if envelope is None:
+            if options.policy is RestorePolicy.REQUIRED:
+                raise CheckpointNotFoundError(
+                    f"thread {session.thread_id!r} has no checkpoint; RestorePolicy.AUTO would start it"
+                )
+            return False
+        session.step = session.saved_step = envelope["step"]
+        if options.policy is RestorePolicy.NEVER:
+            return False
+        metadata, tree = dict(envelope["runtime_metadata"]), envelope["tree"]
+        runner = metadata.pop(RUNNER_KEY, {})
+        saved_tree = runner.get("tree", {})
+        if "fingerprint" in saved_tree:
+            session.index.check_fingerprint(saved_tree["fingerprint"])
+        self.state_manager.initialize(envelope["state"])
+        self.state_manager.restore_runtime_metadata(metadata)
+        await session.load_metadata(runner)
+        session.position.reset()
+        self._restore_tree_status(session, tree or {}, saved_tree)
+        self._repair_running_composite_pointers(session, saved_tree)
+        session.index.mark()
+        session.emit(
+            "checkpoint.restored",
+            {
+                "thread_id": session.thread_id,
+                "has_state": bool(envelope["state"]),
+                "has_tree_state": bool(tree),
+            },
+        )
+        return True
+
+    def _restore_tree_status(
+        self, session: Session, tree_state: Mapping[str, str], saved_tree: Mapping[str, Any]
+    ) -> None:
+        """Set every node's status, counters and deadlines, by attributes alone."""
+        session.position.restore_statuses(tree_state)
+        session.position.restore_attributes(saved_tree)
+
+    def _repair_running_composite_pointers(self, session: Session, saved_tree: Mapping[str, Any]) -> None:
+        """Set `current_child` of every composite, so that the next tick goes on at the right child."""
+        session.position.restore_pointers(saved_tree)
+
+    # Save
+
+    async def _maybe_save_checkpoint(self, session: Session, interval: int, *, last: bool) -> None:
+        """Save after a tick, if it is the interval's turn, the last tick, or the first of a new identity."""
+        is_due = session.total_ticks % interval == 0
+        if is_due or last or not session.identity_saved:
+            outcome = "completed" if session.finished else "running"
+            await self._save(session, outcome, forced=last or not is_due)
+
+    async def _save_checkpoint_now(self, session: Session, outcome: str = "running") -> None:
+        """Save at once, between ticks: on suspension, an answer, or cancellation."""
+        await self._save(session, outcome, forced=True)
+
+    async def _save(self, session: Session, outcome: str, *, forced: bool) -> None:
+        session.identity_saved = True
+        session.questions.fresh = False
+        if not session.store.keeps:
+            return
+        # All of it is read before the first await: leaves that still run cannot mix two moments.
+        session.step = max(session.step, session.saved_step + 1)
+        state = self.state_manager.dump_checkpoint()
+        tree = session.position.statuses()
+        metadata = session.metadata(outcome)
+        await session.store.save(session.step, state, tree, metadata)
+        session.saved_step = session.step
+        session.emit(
+            "checkpoint.saved", {"thread_id": session.thread_id, "step": session.step, "forced": forced}
+        )
+        await session.journal.trim(session.has_ended, now=session.finished)
+
+
+def _interval(wanted: int | None, configured: int) -> int:
+    interval = configured if wanted is None else wanted
+    if type(interval) is not int or interval < 1:
+        raise ConfigError(f"checkpoint_interval must be a whole number of ticks, 1 or more; not {interval!r}")
+    return interval
+
+
+def _fields(input_data: Any) -> dict[str, Any]:
+    if isinstance(input_data, BaseModel):
+        return {name: getattr(input_data, name) for name in input_data.model_fields_set}
+    return dict(input_data)
+
+
+def _check(options: _Options) -> None:
+    """Refuse arguments that do not fit together."""
+    if not options.thread_id:
+        raise ConfigError("thread_id must be a non-empty string")
+    if options.max_ticks is not None and options.max_ticks < 1:
+        raise ConfigError(f"max_ticks must be 1 or more, or None; not {options.max_ticks!r}")
+    if options.fork_to is not None and options.truncate:
+        raise ConfigError("fork_to= leaves the thread as it is and truncate=True cuts it; pass one of them")
+    if options.fork_to is not None and options.fork_to == options.thread_id:
+        raise ConfigError("fork_to= is the thread itself; pass another id, or truncate=True")
+    if options.from_step is not None and options.fork_to is None and not options.truncate:
+        raise ConfigError(
+            "from_step= alone would rewrite what was saved after it; pass fork_to='a new id' to keep it, or "
+            "truncate=True to drop it"
+        )
+    if options.truncate and options.from_step is None:
+        raise ConfigError("truncate=True needs from_step=, the last step to keep")
+    if (options.fork_to or options.truncate) and options.policy is RestorePolicy.NEVER:
+        raise ConfigError(
+            "from_step= and fork_to= go on from a checkpoint, which RestorePolicy.NEVER ignores"
+        )
