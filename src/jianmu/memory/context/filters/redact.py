@@ -1,0 +1,97 @@
+"""A filter that hides what must not be sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from jianmu.errors import ConfigError
+from jianmu.memory.context.cache import IdentityCache
+from jianmu.messages import Message, TextPart, ToolCall
+
+__all__ = ["PATTERNS", "Redact"]
+
+PATTERNS: Mapping[str, str] = MappingProxyType(
+    {
+        "email": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
+        "key": (
+            r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
+            r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # AWS
+            r"|\bAIza[A-Za-z0-9_-]{35}"  # Google
+            r"|\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}"  # GitHub
+            r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}"  # Slack
+            r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JSON Web Token
+            r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+        ),
+    }
+)
+"""Built-in patterns by name."""
+
+
+class Redact:
+    """Replaces what matches a pattern by ``[redacted:NAME]``, in text and in arguments of calls, everywhere.
+
+    Args:
+        names: Built-in patterns to use (see `PATTERNS`); all of them by default.
+        patterns: More regular expressions, by the name that stands in for their matches.
+
+    Raises:
+        ConfigError: A name is unknown, or a pattern is no regular expression.
+    """
+
+    everywhere = True
+
+    def __init__(self, *names: str, patterns: Mapping[str, str] | None = None) -> None:
+        unknown = [name for name in names if name not in PATTERNS]
+        if unknown:
+            raise ConfigError(f"no built-in pattern {', '.join(unknown)}; there are {', '.join(PATTERNS)}")
+        chosen = {name: PATTERNS[name] for name in names or PATTERNS} | dict(patterns or {})
+        try:
+            self._patterns = [(f"[redacted:{name}]", re.compile(text)) for name, text in chosen.items()]
+        except re.error as error:
+            raise ConfigError(f"pattern {error.pattern!r} is no regular expression: {error}") from error
+        # False stands for "nothing to hide"; keeping the message itself would keep it alive.
+        self._known: IdentityCache[Message | bool] = IdentityCache()
+
+    def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages without what matches; those with nothing to hide are the same objects."""
+        return [self._message(message) for message in messages]
+
+    def _message(self, message: Message) -> Message:
+        known = self._known.get(message)
+        if known is None:
+            clean = self._clean(message)
+            known = self._known.set(message, False if clean is message else clean)
+        return known if isinstance(known, Message) else message
+
+    def _clean(self, message: Message) -> Message:
+        content: Any = message.content
+        if isinstance(content, str):
+            content = self._value(content)
+        else:
+            content = tuple(
+                part.model_copy(update={"text": self._value(part.text)})
+                if isinstance(part, TextPart)
+                else part
+                for part in content
+            )
+        calls = tuple(self._call(call) for call in message.tool_calls)
+        if content == message.content and calls == message.tool_calls:
+            return message
+        return message.model_copy(update={"content": content, "tool_calls": calls})
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        return call.model_copy(update={"arguments": self._value(call.arguments)})
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            for stand_in, pattern in self._patterns:
+                value = pattern.sub(stand_in, value)
+            return value
+        if isinstance(value, Mapping):
+            return {key: self._value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)([self._value(item) for item in value])
+        return value
