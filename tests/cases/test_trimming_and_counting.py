@@ -1,12 +1,12 @@
 """T7 and T8: what peers' users reported of trimmed histories and token counts."""
 
 import pytest
-from tests.context.histories import assert_pairs_are_whole, is_subsequence
-from tests.messages.sdks import accepted_by_all
 
 from jianmu.errors import BudgetError
 from jianmu.memory.context import ContextBuilder, StateHistoryProvider, TokenBudget
 from jianmu.messages import Message, ToolCall
+from tests.context.histories import assert_pairs_are_whole, is_subsequence
+from tests.messages.sdks import accepted_by_all
 
 
 def assistant(*calls: str, content: str = "") -> Message:

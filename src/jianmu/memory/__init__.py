@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
+    from jianmu.memory.context import ContextBuilder as ContextBuilder
+    from jianmu.memory.context import TokenBudget as TokenBudget
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
     from jianmu.memory.long_term.mem0 import Mem0LongTermMemory as Mem0LongTermMemory
     from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
+    "ContextBuilder": "jianmu.memory.context",
     "InMemoryCheckpointer": "jianmu.memory.checkpoint.in_memory",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
     "Mem0LongTermMemory": "jianmu.memory.long_term.mem0",
@@ -27,11 +30,13 @@ _HOMES = {
     "MemoryService": "jianmu.memory.service",
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
+    "TokenBudget": "jianmu.memory.context",
     "create_memory_tools": "jianmu.memory.tools",
 }
 
 __all__ = [
     "CheckpointerProtocol",
+    "ContextBuilder",
     "InMemoryCheckpointer",
     "LongTermMemoryProtocol",
     "Mem0LongTermMemory",
@@ -40,6 +45,7 @@ __all__ = [
     "MemoryService",
     "NullCheckpointer",
     "SimpleStore",
+    "TokenBudget",
     "create_memory_tools",
 ]
 
