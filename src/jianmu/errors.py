@@ -289,7 +289,30 @@ class ToolTimeoutError(ToolError, TimeoutError):
 
 
 class ChatModelError(JianmuError):
-    """A chat model's provider refused, or its answer made no sense."""
+    """A chat model's provider refused, or its answer made no sense.
+
+    Args:
+        message: What happened and what to do; never holds a key.
+        kind: One word for logs and events, e.g. ``"rate_limit"``, ``"connection"``.
+        status: The HTTP status, if there was one.
+        retryable: Whether the same request may succeed later.
+        retry_after: Seconds that the provider asked to wait.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "error",
+        status: int | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status
+        self.retryable = retryable
+        self.retry_after = retry_after
 
 
 class SkillError(JianmuError, ValueError):

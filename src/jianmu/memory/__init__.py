@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
+    from jianmu.memory.checkpoint.file import FileCheckpointer as FileCheckpointer
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
     from jianmu.memory.context import ContextBuilder as ContextBuilder
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
     "ContextBuilder": "jianmu.memory.context",
+    "FileCheckpointer": "jianmu.memory.checkpoint.file",
     "InMemoryCheckpointer": "jianmu.memory.checkpoint.in_memory",
     "LongTermMemoryProtocol": "jianmu.memory.long_term.base",
     "Mem0LongTermMemory": "jianmu.memory.long_term.mem0",
@@ -37,6 +39,7 @@ _HOMES = {
 __all__ = [
     "CheckpointerProtocol",
     "ContextBuilder",
+    "FileCheckpointer",
     "InMemoryCheckpointer",
     "LongTermMemoryProtocol",
     "Mem0LongTermMemory",

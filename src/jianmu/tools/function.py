@@ -69,6 +69,11 @@ class FunctionTool(Tool):
         return self.with_changes(_bound={**self._bound, **values})
 
     @property
+    def injected(self) -> tuple[str, ...]:
+        """The names of the parameters marked `Injected`."""
+        return tuple(self._injected)
+
+    @property
     def is_async(self) -> bool:
         """Whether the function is a coroutine function."""
         return inspect.iscoroutinefunction(self.function)

@@ -1,0 +1,170 @@
+"""Anthropic's models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jianmu.agents.chat_model import (
+    Completion,
+    Delta,
+    FinishReason,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    completion_of,
+)
+from jianmu.agents.provider import LoopClients, Redactor, translated_errors
+from jianmu.agents.retry import RetryPolicy, stream_with_retries
+from jianmu.agents.wire_names import own_names, wire_history
+from jianmu.errors import ChatModelError, ConfigError, MissingExtraError
+from jianmu.messages import Message, from_anthropic_message, to_anthropic_messages
+from jianmu.tools import Tool, ToolSet
+
+if TYPE_CHECKING:
+    from anthropic import AsyncAnthropic
+
+__all__ = ["AnthropicChatModel"]
+
+_FINISH: dict[str | None, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "filtered",
+}
+
+
+class AnthropicChatModel:
+    """A model behind Anthropic's Messages API.
+
+    One object serves any number of event loops; `aclose()` frees the running loop's connections.
+
+    Args:
+        model: The model's name.
+        base_url: Another server that speaks the same API; None = ``ANTHROPIC_BASE_URL`` or Anthropic.
+        api_key: None = ``ANTHROPIC_API_KEY``.
+        max_tokens: The longest answer, in tokens; the API asks for a limit.
+        options: More fields of every request; see the provider's reference.
+        timeout: Seconds without a byte before an attempt is given up.
+        retry: When to try again.
+
+    Raises:
+        MissingExtraError: The `anthropic` package is not installed.
+        ConfigError: No key.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        max_tokens: int = 8192,
+        options: Mapping[str, Any] | None = None,
+        timeout: float = 120.0,
+        retry: RetryPolicy | None = None,
+    ) -> None:
+        try:
+            import anthropic
+        except ImportError as error:
+            raise MissingExtraError("AnthropicChatModel", "anthropic") from error
+        api_key = api_key or os.environ.get("ANTHROPIC_API_KEY")
+        if not api_key:
+            raise ConfigError(
+                "AnthropicChatModel needs api_key=... or the environment variable ANTHROPIC_API_KEY"
+            )
+        self._sdk = anthropic
+        self._model = model
+        self._where = base_url or os.environ.get("ANTHROPIC_BASE_URL") or "Anthropic"
+        self._options = {"max_tokens": max_tokens, **(options or {})}
+        self._retry = retry or RetryPolicy()
+        self._redact = Redactor(api_key)
+        self._clients: LoopClients[AsyncAnthropic] = LoopClients(
+            lambda: anthropic.AsyncAnthropic(
+                api_key=api_key, base_url=base_url, timeout=timeout, max_retries=0
+            )
+        )
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model
+
+    async def stream(
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+    ) -> AsyncGenerator[Delta | Completion, None]:
+        """Yield deltas and, last, the `Completion`; see `ChatModel`.
+
+        Raises:
+            ChatModelError: The provider refused or could not be reached, after all retries.
+        """
+        exported = ToolSet(tools).to_anthropic() if tools else []
+        system, turns = to_anthropic_messages(wire_history(messages))
+        request: dict[str, Any] = {**self._options, "model": self._model, "messages": turns}
+        if system:
+            request["system"] = system
+        if exported:
+            request["tools"] = exported
+        if idempotency_key:
+            request["extra_headers"] = {"Idempotency-Key": idempotency_key}
+        parts = stream_with_retries(lambda: self._attempt(request, tools), self._retry)
+        try:
+            async for part in parts:
+                yield part
+        finally:
+            await parts.aclose()
+
+    async def complete(
+        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+    ) -> Completion:
+        """Return the whole answer; see `ChatModel`."""
+        return await completion_of(self.stream(messages, tools=tools, idempotency_key=idempotency_key))
+
+    async def aclose(self) -> None:
+        """Free the running loop's connections; the next request opens new ones."""
+        await self._clients.aclose()
+
+    async def _attempt(
+        self, request: dict[str, Any], tools: Sequence[Tool]
+    ) -> AsyncGenerator[Delta | Completion, None]:
+        errors = translated_errors(self._sdk, self._where, self._redact)
+        async with errors, self._clients.get().messages.stream(**request) as events:
+            async for event in events:
+                delta = _delta(event)
+                if delta is not None:
+                    yield delta
+            answer = events.current_message_snapshot
+        if answer.stop_reason is None:
+            raise ChatModelError(
+                f"{self._where} ended its answer too early", kind="connection", retryable=True
+            )
+        message = from_anthropic_message(answer)
+        cached = answer.usage.cache_read_input_tokens or 0
+        yield Completion(
+            message=message.model_copy(update={"tool_calls": own_names(message.tool_calls, tools)}),
+            usage=Usage(
+                input_tokens=answer.usage.input_tokens
+                + cached
+                + (answer.usage.cache_creation_input_tokens or 0),
+                output_tokens=answer.usage.output_tokens,
+                cached_tokens=cached,
+            ),
+            finish_reason=_FINISH.get(answer.stop_reason, "other"),
+            model=answer.model,
+        )
+
+    def __repr__(self) -> str:
+        return f"AnthropicChatModel({self._model!r}, base_url={self._where!r})"
+
+
+def _delta(event: Any) -> Delta | None:
+    if event.type == "content_block_start" and event.content_block.type == "tool_use":
+        return ToolCallDelta(event.index, event.content_block.id, event.content_block.name)
+    if event.type == "content_block_delta" and event.delta.type == "text_delta":
+        return TextDelta(event.delta.text)
+    if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
+        return ToolCallDelta(event.index, arguments=event.delta.partial_json)
+    return None

@@ -1,0 +1,387 @@
+"""One SQLite file for many threads and processes: durable, private, with commits that are shared.
+
+Every flush of the disk costs the same whether it carries one change or thirty. So `SqliteFile.write` lets the
+threads that wait together commit together: the first one leads, runs the work of all, and commits once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from jianmu.errors import ConfigError, JianmuError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Durability", "Migration", "SqliteFile", "is_damage"]
+
+T = TypeVar("T")
+
+Durability = Literal["fsync", "flush"]
+"""``fsync`` survives power loss; ``flush`` survives the death of the process."""
+
+Migration = Callable[[sqlite3.Connection], None]
+"""Leads a file from one schema version to the next; the first one makes the tables."""
+
+_MAX_BATCH = 256
+_SYNCHRONOUS = {"fsync": "FULL", "flush": "NORMAL"}
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class SqliteFile:
+    """A SQLite database in WAL mode.
+
+    Thread-safe, and several processes may have the same file open. Not for network folders: WAL needs shared
+    memory between its users.
+
+    Args:
+        path: The file; it and its folder are made if missing (0600 and 0700).
+        application_id: A 31-bit number that tells this kind of file from others.
+        migrations: One step per schema version, oldest first.
+        durability: What a finished `write` survives.
+        timeout: Seconds to wait for another process's lock.
+        prepare: Run on each new connection, e.g. to add a function.
+        newer: The error for a file of a newer schema version.
+
+    Raises:
+        ConfigError: An unknown durability, or a path that is no file.
+        StorageError: The file cannot be opened, or is of another kind.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        application_id: int,
+        migrations: Sequence[Migration],
+        durability: Durability = "fsync",
+        timeout: float = 30.0,
+        prepare: Callable[[sqlite3.Connection], None] | None = None,
+        newer: type[JianmuError] = StorageError,
+    ) -> None:
+        if durability not in _SYNCHRONOUS:
+            raise ConfigError(f"durability is 'fsync' or 'flush', not {durability!r}")
+        name = os.fspath(path)
+        if not name or name.startswith((":memory:", "file:")) or "\0" in name:
+            raise ConfigError(f"path must name a file, not {name!r}; nothing in RAM can be durable")
+        self.path = Path(name).absolute()
+        self.timeout = timeout
+        self._synchronous = _SYNCHRONOUS[durability]
+        self._prepare = prepare
+        self._pid = 0
+        self._closed = False
+        self._leading = False
+        self._queue: list[_Job[Any]] = []
+        self._readers: list[sqlite3.Connection] = []
+        self._start()
+        with self._translated():
+            _create_private(self.path)
+            self._writer = self._connect()
+            try:
+                self._migrate(self._writer, application_id, migrations, newer)
+            except BaseException:
+                self._writer.close()
+                raise
+
+    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` in an immediate transaction and return its result; durable when this returns.
+
+        What `work` raises is raised here, and nothing of that work is kept. It must not commit, and may be
+        run again when a commit that it shared with others failed.
+
+        Raises:
+            StorageError: The disk or the lock refused; nothing was changed.
+        """
+        self._follow_fork()
+        job = _Job(work)
+        with self._mutex:
+            if self._closed:
+                raise StorageError(f"{self.path} is closed")
+            self._queue.append(job)
+            leads = not self._leading
+            self._leading = True
+        if not leads:
+            job.turn.wait()
+        if not job.done:
+            self._lead()
+        return job.outcome()
+
+    def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `work` on one unchanging view of the file; never waits for a writer.
+
+        Raises:
+            StorageError: The file cannot be read.
+        """
+        self._follow_fork()
+        with self._translated():
+            connection = self._borrow()
+            try:
+                connection.execute("BEGIN")
+                return work(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._give_back(connection)
+
+    def shrink(self) -> None:
+        """Give the pages of deleted rows back to the file system."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for _ in range(_pragma(connection, "freelist_count")):
+                connection.execute("PRAGMA incremental_vacuum")  # sqlite3 steps it once: one page a call
+
+        self.write(work)
+
+    def close(self) -> None:
+        """Finish what is being written and close; safe to call twice."""
+        with self._mutex:
+            if self._closed:
+                return
+            self._closed = True
+            while self._leading:
+                self._idle.wait()
+            for connection in self._readers:
+                connection.close()
+            self._readers.clear()
+            self._writer.close()
+
+    def __enter__(self) -> SqliteFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._mutex = threading.Lock()
+        self._idle = threading.Condition(self._mutex)
+        self._queue = []
+        self._leading = False
+        self._readers = []
+
+    def _follow_fork(self) -> None:
+        """Open anew in a forked child; the parent's connections must be neither used nor closed there."""
+        if self._pid == os.getpid() or self._closed:
+            return
+        self._inherited = (self._writer, self._readers)
+        self._start()
+        with self._translated():
+            self._writer = self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=self.timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _switch_to_wal(connection, self.path, self.timeout)
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute("PRAGMA journal_size_limit = 4194304")
+            if self._prepare is not None:
+                self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(
+        self,
+        connection: sqlite3.Connection,
+        application_id: int,
+        migrations: Sequence[Migration],
+        newer: type[JianmuError],
+    ) -> None:
+        if _pragma(connection, "user_version") == len(migrations):
+            self._check_kind(connection, application_id)
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            version = _pragma(connection, "user_version")
+            if version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+                self._check_kind(connection, application_id)
+            if version > len(migrations):
+                raise newer(
+                    f"{self.path} has schema version {version}, and this jianmu reads up to "
+                    f"{len(migrations)}: upgrade jianmu"
+                )
+            for step in migrations[version:]:
+                step(connection)
+            connection.execute(f"PRAGMA application_id = {application_id}")
+            connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _check_kind(self, connection: sqlite3.Connection, application_id: int) -> None:
+        if _pragma(connection, "application_id") != application_id:
+            raise StorageError(f"{self.path} is a SQLite file of another kind; choose another path")
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._mutex:
+            if self._closed:
+                raise StorageError(f"{self.path} is closed")
+            if self._readers:
+                return self._readers.pop()
+        connection = self._connect()
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._mutex:
+            if self._closed or len(self._readers) >= 4:
+                connection.close()
+            else:
+                self._readers.append(connection)
+
+    def _lead(self) -> None:
+        """Commit what waits now, then hand the lead to the first that came meanwhile."""
+        with self._mutex:
+            batch, self._queue = self._queue[:_MAX_BATCH], self._queue[_MAX_BATCH:]
+        try:
+            self._commit(batch)
+        finally:
+            with self._mutex:
+                heir = self._queue[0] if self._queue else None
+                if heir is None:
+                    self._leading = False
+                    self._idle.notify_all()
+            for job in batch:
+                job.done = True
+                job.turn.set()
+            if heir is not None:
+                heir.turn.set()
+
+    def _commit(self, batch: Sequence[_Job[Any]]) -> None:
+        try:
+            self._commit_together(batch)
+        except StorageError as error:
+            if len(batch) == 1 or _is_busy(error):
+                for job in batch:
+                    job.error = error
+                return
+            for job in batch:  # a neighbour too big for the disk must not fail the others
+                self._commit([job])
+
+    def _commit_together(self, batch: Sequence[_Job[Any]]) -> None:
+        connection = self._writer
+        with self._translated():
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                for job in batch:
+                    connection.execute("SAVEPOINT job")
+                    if not job.run(connection):
+                        connection.execute("ROLLBACK TO job")
+                    connection.execute("RELEASE job")
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        for job in batch:
+            job.error = job.raised
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StorageError(_explain(error, self.path, self.timeout)) from error
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be opened: {error.strerror or error}") from error
+
+
+class _Job(Generic[T]):
+    """One thread's work, and how it ended."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
+        self.work = work
+        self.turn = threading.Event()
+        self.done = False
+        self.result: T | None = None
+        self.raised: Exception | None = None
+        self.error: Exception | None = StorageError(
+            "the commit was interrupted; it may have been kept or not"
+        )
+
+    def run(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the work is to be kept; an error of SQLite itself ends the whole transaction."""
+        self.raised = None
+        try:
+            self.result = self.work(connection)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is raised again in the thread whose work it is
+            self.raised = error
+        return self.raised is None
+
+    def outcome(self) -> T:
+        if self.error is not None:
+            raise self.error
+        return self.result  # type: ignore[return-value]
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Return whether a StorageError means that the file itself is damaged."""
+    return _code(error) in _DAMAGE
+
+
+def _is_busy(error: BaseException) -> bool:
+    return _code(error) in _BUSY
+
+
+def _code(error: BaseException | None) -> int:
+    cause = error.__cause__ if isinstance(error, StorageError) else error
+    return getattr(cause, "sqlite_errorcode", 0) & 0xFF
+
+
+def _create_private(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    if os.name == "posix":  # elsewhere a folder cannot be flushed
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _switch_to_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:
+    """SQLite does not wait for its busy timeout while a journal mode changes, so wait here."""
+    deadline = time.monotonic() + timeout
+    while (mode := connection.execute("PRAGMA journal_mode").fetchone()[0]) != "wal":
+        try:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts only while the file is empty
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+            break
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise StorageError(f"{path} cannot use a write-ahead log ({mode}); use a local, writable folder")
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _explain(error: sqlite3.Error, path: Path, timeout: float) -> str:
+    code = _code(error)
+    if code in _BUSY:
+        return f"{path} was locked by another process for more than {timeout:g} s ({error})"
+    if code == sqlite3.SQLITE_FULL:
+        return f"no space left for {path}; free some and try again ({error})"
+    if code in _DAMAGE:
+        return f"{path} is damaged or no SQLite file ({error})"
+    return f"{path}: {error}"
