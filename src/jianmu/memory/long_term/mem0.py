@@ -159,7 +159,7 @@ class Mem0LongTermMemory:
             hits = {str(row.get("memory")): row for row in reversed(rows) if _belongs(row, user_id)}
             if len(hits) >= limit or len(rows) < asked:
                 best = list(reversed(hits.values()))[:limit]
-                return [self._scored_item(row) for row in best]
+                return [self._normalize_item(row) for row in best]
             asked *= 2  # copies of one text, under several keys, took places
 
     def _search(
@@ -167,12 +167,6 @@ class Mem0LongTermMemory:
     ) -> builtins.list[Mapping[str, Any]]:
         answer = self._call("retrieve", lambda calls: calls.search(query, user_id, limit, options))
         return [row for row in self._extract_results(answer) if isinstance(row, Mapping)]
-
-    def _scored_item(self, row: Mapping[str, Any]) -> RetrievedMemory:
-        item = self._normalize_item(row)
-        if self._opened is not None and not self._opened.scores_are_similarities:
-            item["score"] = None
-        return item
 
     def format_retrieved(self, retrieved: LongTermMemoryRetrieved, **kwargs: Any) -> str:
         """Render hits with number, id, score and metadata, fenced as data."""

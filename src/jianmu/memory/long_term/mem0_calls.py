@@ -26,11 +26,6 @@ _HOSTED_PAGE = 100
 class Mem0Calls(Protocol):
     """What the adapter needs; ids and rows are mem0's own."""
 
-    @property
-    def scores_are_similarities(self) -> bool:
-        """Whether a higher score is a better hit; some stores give distances."""
-        ...
-
     def add(self, text: str, user_id: str, metadata: dict[str, Any], infer: bool) -> Any:
         """Add one text; mem0's answer as it is."""
         ...
@@ -132,7 +127,7 @@ class LocalCalls:
         self._search = _parameters(client.search)
         self._list = _parameters(client.get_all)
         self._update = _parameters(client.update)
-        self.scores_are_similarities = _gives_similarities(client)
+        _rank_by_similarity(client)
 
     def add(self, text: str, user_id: str, metadata: dict[str, Any], infer: bool) -> Any:
         """Add one text; mem0's answer as it is."""
@@ -207,11 +202,27 @@ class LocalCalls:
                 close()
 
 
-def _gives_similarities(client: Any) -> bool:
-    """Tell the stores whose distances mem0 handed on as scores before 2.0.5."""
-    distances = type(getattr(client, "vector_store", None)).__name__ in ("ChromaDB", "FAISS")
+def _rank_by_similarity(client: Any) -> None:
+    """Turn the distances of some stores into similarities, ``1 / (1 + distance)``.
+
+    Before 2.0.5 mem0 took chroma's and faiss' distances for similarities, and from 2.0.0 sorted by them: the
+    worst hit came first.
+    """
     installed = re.match(r"(\d+)\.(\d+)\.(\d+)", version("mem0ai"))
-    return not distances or installed is None or tuple(map(int, installed.groups())) >= (2, 0, 5)
+    store: Any = getattr(client, "vector_store", None)
+    euclidean = getattr(store, "distance_strategy", "euclidean") == "euclidean"
+    if installed is None or tuple(map(int, installed.groups())) >= (2, 0, 5) or not euclidean:
+        return
+    if type(store).__name__ in ("ChromaDB", "FAISS"):
+        search = store.search
+
+        def search_by_similarity(*args: Any, **kwargs: Any) -> Any:
+            found = search(*args, **kwargs)
+            for hit in found:
+                hit.score = None if hit.score is None else 1.0 / (1.0 + max(hit.score, 0.0))
+            return found
+
+        store.search = search_by_similarity
 
 
 def _has_messages(connection: Any) -> bool:
@@ -237,8 +248,6 @@ def _stores(client: Any) -> Iterator[Any]:
 
 class HostedCalls:
     """`mem0.MemoryClient` of any version: ``filters`` and ``top_k`` are accepted by all of them."""
-
-    scores_are_similarities = True
 
     def __init__(self, client: Any) -> None:
         self.client = client
