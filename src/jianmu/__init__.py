@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.events import RuntimeEventBus as RuntimeEventBus
     from jianmu.messages import Message as Message
+    from jianmu.project import RuntimeCheckpointConfig as RuntimeCheckpointConfig
     from jianmu.runtime import Ask as Ask
     from jianmu.runtime import AsyncNode as AsyncNode
     from jianmu.runtime import Parallel as Parallel
@@ -44,6 +45,7 @@ _HOMES = {
     "node": "jianmu.runtime",
     "Ephemeral": "jianmu.state",
     "Message": "jianmu.messages",
+    "RuntimeCheckpointConfig": "jianmu.project",
     "RuntimeEventBus": "jianmu.events",
     "Tool": "jianmu.tools.base",
     "ToolSet": "jianmu.tools.toolset",
@@ -60,6 +62,7 @@ __all__ = [
     "ReactiveRunner",
     "RestorePolicy",
     "RunResult",
+    "RuntimeCheckpointConfig",
     "RuntimeEventBus",
     "Selector",
     "Sequence",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
+    from jianmu.memory.checkpoint.factory import create_checkpointer as create_checkpointer
     from jianmu.memory.checkpoint.file import FileCheckpointer as FileCheckpointer
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
@@ -33,6 +34,7 @@ _HOMES = {
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
     "TokenBudget": "jianmu.memory.context",
+    "create_checkpointer": "jianmu.memory.checkpoint.factory",
     "create_memory_tools": "jianmu.memory.tools",
 }
 
@@ -49,6 +51,7 @@ __all__ = [
     "NullCheckpointer",
     "SimpleStore",
     "TokenBudget",
+    "create_checkpointer",
     "create_memory_tools",
 ]
 
