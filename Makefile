@@ -41,6 +41,9 @@ test: check ## All that CI runs
 demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 	$(BIN)/jianmu demo
 
+crash: $(VENV)/.dev ## Kill runs of random trees 1,000 times and compare with whole ones
+	$(PY) -m tests.crash --kills 1000
+
 matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 	$(PY) tests/mem0/matrix.py
 

@@ -49,6 +49,7 @@ class Activity:
         self.task: asyncio.Task[LeafReturn] | None = None
         self.cancelled = False
         self.taken = False
+        self._reported = False
 
     @property
     def done(self) -> bool:
@@ -57,8 +58,8 @@ class Activity:
 
     @property
     def working(self) -> bool:
-        """Whether the code runs, so that its end will come."""
-        return self.task is not None and not self.task.done()
+        """Whether the code runs, so that its end will wake the run."""
+        return self.task is not None and not self._reported
 
     @property
     def settled(self) -> bool:
@@ -72,7 +73,11 @@ class Activity:
         self.task = asyncio.get_running_loop().create_task(
             self._main(), name=f"leaf {self.path} {self._leaf.name}"
         )
-        self.task.add_done_callback(lambda task: self._session.wake.add("leaf"))
+        self.task.add_done_callback(self._report)
+
+    def _report(self, task: asyncio.Task[LeafReturn]) -> None:
+        self._reported = True  # a turn of the loop after the task is done
+        self._session.wake.add("leaf")
 
     async def _main(self) -> LeafReturn:
         current_idempotency_key.set(self.ctx.idempotency_key)

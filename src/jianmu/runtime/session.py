@@ -230,7 +230,7 @@ class Session:
             await asyncio.sleep(0)
             return self.wake.take() | {"tick"}
         delays = self._delays()
-        if not delays and not any(activity.working for activity in self._live):
+        if not delays and not self.wake.pending and not any(activity.working for activity in self._live):
             raise StalledError(self._stall())
         await self.wake.wait(delays)
         causes = self.wake.take()

@@ -35,6 +35,11 @@ class Wake:
         elif not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.add, cause)
 
+    @property
+    def pending(self) -> bool:
+        """Whether a cause was added that nobody has taken."""
+        return bool(self._causes)
+
     def take(self) -> set[Cause]:
         """Return the causes since the last call."""
         causes, self._causes = self._causes, set()
