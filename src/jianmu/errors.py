@@ -28,7 +28,8 @@ Catch `JianmuError` to catch them all::
     │   ├── TreeChangedError                the tree is not the one that was saved
     │   ├── StalledError                    RUNNING, and nothing left that could wake it
     │   ├── LivelockError                   a tree that keeps ticking itself
-    │   └── UnknownQuestionError            an answer to a question that is not open
+    │   ├── UnknownQuestionError            an answer to a question that is not open
+    │   └── ApprovalPendingError            a new turn while the one before waits for a person
     ├── LongTermMemoryError
     │   ├── MemoryNotFoundError (LookupError)   no such memory
     │   ├── MemoryInputError (ValueError)       a text, key, namespace, filter or metadata that cannot be used
@@ -47,6 +48,7 @@ Catch `JianmuError` to catch them all::
 from __future__ import annotations
 
 __all__ = [
+    "ApprovalPendingError",
     "BudgetError",
     "CapabilityError",
     "ChatModelError",
@@ -242,6 +244,10 @@ class LivelockError(RunError):
 
 class UnknownQuestionError(RunError):
     """An answer to a question that is not open."""
+
+
+class ApprovalPendingError(RunError):
+    """A new turn while the one before waits for a person's decision; the message names the questions."""
 
 
 class LongTermMemoryError(JianmuError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from py_trees.common import ParallelPolicy, Status
 from py_trees.composites import Parallel, Selector, Sequence
+from py_trees.decorators import Repeat, Retry
 
 from jianmu.runtime.ctx import LeafContext
 from jianmu.runtime.leaf import Ask, AsyncNode, node
@@ -18,7 +19,9 @@ __all__ = [
     "ParallelPolicy",
     "Question",
     "ReactiveRunner",
+    "Repeat",
     "RestorePolicy",
+    "Retry",
     "RunResult",
     "Selector",
     "Sequence",

@@ -1,0 +1,90 @@
+"""The leaf that runs the tools that the model asked for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jianmu.agents.approval import call_digest
+from jianmu.agents.events import ToolFinished, ToolStarted
+from jianmu.agents.state import AgentState, open_calls
+from jianmu.agents.tool_calls import needs_approval
+from jianmu.agents.turn import Turn
+from jianmu.messages import Message, ToolCall
+from jianmu.runtime import LeafContext, node
+from jianmu.tools import ToolResult, ToolSet
+
+__all__ = ["act", "tool_message"]
+
+
+@node
+async def act(ctx: LeafContext, tools: ToolSet, turn: Turn, parallel: int = 8) -> None:
+    """Run the open calls side by side and put their results into the history, in the order of the calls.
+
+    Each result is saved by itself the moment it is there: a crash repeats only what was still under way, with
+    the same idempotency key.
+
+    Args:
+        ctx: The leaf's context.
+        tools: The agent's tools.
+        turn: The caller's end.
+        parallel: Calls that run at the same time; 1 = one after the other.
+    """
+    calls = open_calls(ctx.state.messages)
+    if not calls:
+        return
+    gate = asyncio.Semaphore(parallel)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_one(ctx, tools, turn, gate, at, call)) for at, call in enumerate(calls)]
+    ctx.update({"messages": [task.result() for task in tasks]})
+    if turn.interrupted:
+        ctx.update({"stopped": "interrupted"})
+
+
+async def _one(
+    ctx: LeafContext, tools: ToolSet, turn: Turn, gate: asyncio.Semaphore, index: int, call: ToolCall
+) -> Message:
+    async with gate:
+        refusal = _refusal(ctx.state, tools, index, call)
+        if refusal is not None:
+            result = tool_message(call, refusal, is_error=True)
+        else:
+            result = await ctx.once(f"tool/{index}/{call.id}", _run, ctx, tools, turn, call, returns=Message)
+        turn.emit(ToolFinished(call, result))
+        return result
+
+
+def _refusal(state: AgentState, tools: ToolSet, index: int, call: ToolCall) -> str | None:
+    if not needs_approval(tools, call):
+        return None
+    decision = state.decisions.get(call_digest(index, call))
+    if decision is None:
+        return "Not run: nobody approved this exact call."
+    if not decision.approved:
+        return f"Not run: a person refused this call. {decision.reason}".strip()
+    return None
+
+
+async def _run(ctx: LeafContext, tools: ToolSet, turn: Turn, call: ToolCall) -> Message:
+    turn.emit(ToolStarted(call))
+    turn.report("tool.started", {"thread_id": ctx.thread_id, "tool": call.name, "call_id": call.id})
+    outcome = await turn.unless_interrupted(tools.acall(call.name, call.arguments))
+    if outcome is None:
+        outcome = ToolResult(
+            "Interrupted by the user before it ended.", is_error=True, error_type="Interrupted"
+        )
+    turn.report(
+        "tool.finished",
+        {
+            "thread_id": ctx.thread_id,
+            "tool": call.name,
+            "call_id": call.id,
+            "is_error": outcome.is_error,
+            "error_type": outcome.error_type,
+        },
+    )
+    return tool_message(call, outcome.content, is_error=outcome.is_error)
+
+
+def tool_message(call: ToolCall, text: str, *, is_error: bool) -> Message:
+    """Return the answer to one call."""
+    return Message(role="tool", tool_call_id=call.id, name=call.name, content=text, is_error=is_error)

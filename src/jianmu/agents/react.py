@@ -1,0 +1,275 @@
+"""An agent that thinks, acts and checks until it has an answer, as a behaviour tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from jianmu.agents.act import act
+from jianmu.agents.approval import PendingApproval
+from jianmu.agents.approve import approve
+from jianmu.agents.chat_model import ChatModel, Usage
+from jianmu.agents.check import answered, finish, give_up
+from jianmu.agents.events import AgentResult, ApprovalNeeded, TurnFinished
+from jianmu.agents.record import record
+from jianmu.agents.state import AgentState, turn_messages
+from jianmu.agents.stream import AgentStream
+from jianmu.agents.think import think
+from jianmu.agents.thread import StoredTurn, load_turn
+from jianmu.agents.tool_calls import with_dependencies
+from jianmu.agents.turn import Turn
+from jianmu.errors import ApprovalPendingError, ChatModelError, CheckpointNotFoundError, RunError
+from jianmu.events import RuntimeEventBus
+from jianmu.memory.checkpoint.base import CheckpointerProtocol
+from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
+from jianmu.memory.context import ContextBuilder
+from jianmu.memory.service import MemoryService
+from jianmu.messages import Message
+from jianmu.runtime import ReactiveRunner, Retry, RunResult, Selector, Sequence, Status, SuspensionMode
+from jianmu.state import StateManager
+from jianmu.tools import Tool, ToolSet
+
+__all__ = ["MemoryUse", "ReActAgent"]
+
+MemoryUse = Literal["tools", "auto", "both"]
+"""How an agent uses its memory: the model calls tools; it is done for the model; or both."""
+
+
+class ReActAgent:
+    """A model with tools and memory, whose every step survives a crash.
+
+    The tree, built from the public leaves of this package::
+
+        agent (Sequence)
+        ├── work (Selector)
+        │   ├── until answered (Retry, `max_steps` times)
+        │   │   └── step (Sequence): think → approve → act → check
+        │   └── give up                              at the step limit
+        ├── record                                   stores the turn with memory_use="auto" or "both"
+        └── finish
+
+    Each completion and each tool's result is saved the moment it is there, so that a run killed at any
+    moment asks for neither again. One agent serves any number of threads at the same time.
+
+    Args:
+        model: Who thinks.
+        tools: What it may call; a tool with `requires_approval` waits for a person.
+        system_prompt: What the model is told first.
+        memory: Facts that outlive the conversation.
+        memory_use: ``"tools"``: the model gets ``memory_search`` and ``memory_add``; ``"auto"``: memories
+            that fit the user's message are put into the prompt, and each turn is stored; ``"both"``.
+        checkpointer: Where threads are kept; None = in this process only.
+        context: Builds the prompts; None = `ContextBuilder.for_react` of the above.
+        max_steps: Completions in one turn at most.
+        parallel_tools: Tool calls that run at the same time.
+        event_bus: Gets the runner's events, and figures (never content) of models and tools.
+        clock: Where a message's time comes from, aware UTC.
+
+    Example::
+
+        agent = ReActAgent(OpenAIChatModel("gpt-4.1-mini"), memory=service, checkpointer=checkpointer)
+        result = await agent.run("What do I like?", thread_id="ada")
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        *,
+        tools: Iterable[Tool | ToolSet] = (),
+        system_prompt: str = "You are a helpful assistant.",
+        memory: MemoryService | None = None,
+        memory_use: MemoryUse = "tools",
+        checkpointer: CheckpointerProtocol | None = None,
+        context: ContextBuilder | None = None,
+        max_steps: int = 20,
+        parallel_tools: int = 8,
+        event_bus: RuntimeEventBus | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.model = model
+        self.memory = memory
+        self.memory_use = memory_use
+        self.tools = ToolSet(tools)
+        if memory is not None and memory_use != "auto":
+            self.tools = ToolSet([self.tools, *memory.as_tools()])
+        self.checkpointer = checkpointer if checkpointer is not None else InMemoryCheckpointer()
+        self.context = context if context is not None else self._default_context(system_prompt)
+        self._max_steps = max_steps
+        self._parallel_tools = parallel_tools
+        self._event_bus = event_bus
+        self._clock = clock
+
+    async def run(
+        self,
+        text: str | None = None,
+        *,
+        thread_id: str = "default",
+        message_id: str | None = None,
+        answers: Mapping[str, Any] | None = None,
+        deps: Any = None,
+    ) -> AgentResult:
+        """Say `text` on a thread and return how the turn ended.
+
+        A turn that was cut off before is ended first: with the same `text` (or None) it is that turn, so
+        that a program can simply be started again; with another `text` the new turn follows it.
+
+        Args:
+            text: What the user says; None goes on with the turn that was cut off or waits for a decision.
+            thread_id: The conversation.
+            message_id: The caller's own id of this message: a turn that the thread has under it already is
+                not begun again, its result is returned. Without one, an equal text after a finished turn is a
+                new turn.
+            answers: Decisions by the id of a `PendingApproval`: True, False, or
+                ``{"approved": False, "reason": "..."}``.
+            deps: What the tools' injected parameters get; never saved: pass it again to go on.
+
+        Raises:
+            ChatModelError: The model failed; the thread keeps the message, and the same call tries again.
+            ApprovalPendingError: `text` is new and the turn before still waits for a decision.
+            UnknownQuestionError: An answer to no open question.
+        """
+        result: AgentResult | None = None
+        async with self.stream(
+            text, thread_id=thread_id, message_id=message_id, answers=answers, deps=deps
+        ) as events:
+            async for event in events:
+                if isinstance(event, TurnFinished):
+                    result = event.result
+        assert result is not None
+        return result
+
+    def stream(
+        self,
+        text: str | None = None,
+        *,
+        thread_id: str = "default",
+        message_id: str | None = None,
+        answers: Mapping[str, Any] | None = None,
+        deps: Any = None,
+    ) -> AgentStream:
+        """Do as `run` does, and give out each event as it happens; the last one is `TurnFinished`.
+
+        Leaving the stream early cancels the run at its last saved step; `AgentStream.interrupt` ends the turn
+        properly with what there is. Arguments and errors as for `run`.
+        """
+        return AgentStream(
+            lambda turn: self._turns(turn, text, thread_id, message_id, answers),
+            lambda emit: Turn(emit, deps=deps, event_bus=self._event_bus),
+        )
+
+    async def stored_turn(self, thread_id: str) -> StoredTurn | None:
+        """Return the newest turn of a thread as it is stored, or None."""
+        return await load_turn(self.checkpointer, thread_id, self.state_manager)
+
+    def tree(self, turn: Turn, tools: ToolSet) -> Sequence:
+        """Return a new tree for one run; override it to add leaves of your own."""
+        step = Sequence(
+            "step",
+            memory=True,
+            children=[
+                think(self.model, list(tools), turn),
+                approve(tools),
+                act(tools, turn, self._parallel_tools),
+                answered(name="check"),
+            ],
+        )
+        work = Selector(
+            "work",
+            memory=True,
+            children=[Retry("until answered", step, self._max_steps), give_up(name="give up")],
+        )
+        recorder = record(self.memory if self.memory_use != "tools" else None, turn)
+        return Sequence("agent", memory=True, children=[work, recorder, finish()])
+
+    def state_manager(self) -> StateManager[Any]:
+        """Return a new state manager; override it to use a subclass of `AgentState`."""
+        return StateManager(AgentState)
+
+    def _default_context(self, system_prompt: str) -> ContextBuilder:
+        recalled = self.memory if self.memory_use != "tools" else None
+        return ContextBuilder.for_react(
+            system_prompt, tools=self.tools, memory=recalled, describe_tools=False
+        )
+
+    async def _turns(
+        self,
+        turn: Turn,
+        text: str | None,
+        thread_id: str,
+        message_id: str | None,
+        answers: Mapping[str, Any] | None,
+    ) -> None:
+        stored = await self.stored_turn(thread_id)
+        if stored is None and text is None:
+            raise CheckpointNotFoundError(f"thread {thread_id!r} has no turn to go on with; give text")
+        again = stored is not None and (text is None or stored.is_about(text, message_id))
+        if stored is not None and stored.unfinished:
+            result = await self._run(turn, None, thread_id, answers)
+            if result.pending and not again:
+                waiting = ", ".join(pending.id for pending in result.pending)
+                raise ApprovalPendingError(
+                    f"thread {thread_id!r} waits for decisions; pass answers= for {waiting} first"
+                )
+            turn.emit(TurnFinished(result))
+            if again:
+                return
+        failed = stored is not None and not stored.unfinished and stored.state.error is not None
+        if again and not failed and (text is None or message_id is not None):
+            turn.emit(TurnFinished(await self._run(turn, None, thread_id, answers)))
+            return
+        message = Message(role="user", content=text or "", id=message_id, time=self._clock())
+        fresh = {"usage": Usage(), "decisions": {}, "stopped": None, "error": None}
+        said = {} if failed and again else {"messages": [message]}
+        turn.emit(TurnFinished(await self._run(turn, {**fresh, **said}, thread_id, None)))
+
+    async def _run(
+        self, turn: Turn, data: dict[str, Any] | None, thread_id: str, answers: Mapping[str, Any] | None
+    ) -> AgentResult:
+        runner = ReactiveRunner(
+            self.tree(turn, with_dependencies(self.tools, turn.deps)),
+            self.state_manager(),
+            event_bus=self._event_bus,
+            context=self.context,
+        )
+        run = await runner.run(
+            data,
+            checkpointer=self.checkpointer,
+            thread_id=thread_id,
+            suspension_mode=SuspensionMode.YIELD,
+            answers=answers,
+        )
+        _raise_failure(turn, run)
+        result = _result(run, thread_id)
+        for approval in result.pending:
+            turn.emit(ApprovalNeeded(approval))
+        return result
+
+
+def _raise_failure(turn: Turn, run: RunResult) -> None:
+    if turn.failure is not None:
+        raise turn.failure
+    if run.outcome != "completed" or run.status is not Status.FAILURE:
+        return
+    for path, error in run.errors.items():
+        raise RunError(f"leaf {path} of the agent failed: {type(error).__name__}: {error}") from error
+    raise ChatModelError(run.state.error or "the turn failed")
+
+
+def _result(run: RunResult, thread_id: str) -> AgentResult:
+    state: AgentState = run.state
+    messages = turn_messages(state.messages)
+    last = messages[-1] if messages else None
+    outcome = "suspended" if run.outcome == "suspended" else state.stopped or "answered"
+    return AgentResult(
+        text=last.text if last is not None and last.role == "assistant" else "",
+        outcome=outcome,
+        thread_id=thread_id,
+        messages=tuple(messages),
+        usage=state.usage,
+        pending=tuple(
+            PendingApproval(question.id, question.payload["tool"], question.payload["arguments"])
+            for question in run.pending
+            if isinstance(question.payload, Mapping) and question.payload.get("kind") == "approval"
+        ),
+    )

@@ -1,0 +1,395 @@
+"""The agent, through its public face, with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jianmu.agents import (
+    AgentResult,
+    ModelFinished,
+    ReActAgent,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from jianmu.errors import ChatModelError, CheckpointNotFoundError
+from jianmu.events import RuntimeEvent, RuntimeEventBus
+from jianmu.memory import FileCheckpointer, MemoryService, SimpleStore
+from jianmu.messages import Message, ToolCall
+from jianmu.testing.scripted_model import ScriptedChatModel, ScriptedRequest
+from jianmu.tools import current_idempotency_key, tool
+
+
+def call(name: str, call_id: str = "c1", **arguments: Any) -> ToolCall:
+    return ToolCall(id=call_id, name=name, arguments=arguments)
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+async def test_an_answer_without_tools_takes_one_completion() -> None:
+    model = ScriptedChatModel(["Hello!"])
+    result = await ReActAgent(model, system_prompt="Be kind.").run("Hi")
+    assert result.text == "Hello!"
+    assert result.outcome == "answered"
+    assert [(m.role, m.text) for m in model.requests[0].messages] == [("system", "Be kind."), ("user", "Hi")]
+
+
+async def test_tools_run_and_the_model_sees_their_results() -> None:
+    model = ScriptedChatModel([[call("add", "x", a=1, b=2), call("add", "y", a=3, b=4)], "3 and 7"])
+    result = await ReActAgent(model, tools=[add]).run("sums?")
+    assert result.text == "3 and 7"
+    assert [(m.tool_call_id, m.text) for m in model.requests[1].messages if m.role == "tool"] == [
+        ("x", "3"),
+        ("y", "7"),
+    ]
+    assert [m.role for m in result.messages] == ["assistant", "tool", "tool", "assistant"]
+
+
+async def test_parallel_calls_run_at_the_same_time_and_keep_their_order() -> None:
+    both = asyncio.Barrier(2)
+
+    @tool
+    async def meet(who: str) -> str:
+        """Wait for the other."""
+        async with asyncio.timeout(5):
+            await both.wait()
+        return who
+
+    model = ScriptedChatModel([[call("meet", "x", who="a"), call("meet", "y", who="b")], "done"])
+    result = await ReActAgent(model, tools=[meet]).run("go")
+    assert [m.text for m in result.messages if m.role == "tool"] == ["a", "b"]
+
+
+async def test_calls_with_the_same_id_are_two_calls() -> None:
+    model = ScriptedChatModel([[call("add", "x", a=1, b=1), call("add", "x", a=2, b=2)], "done"])
+    result = await ReActAgent(model, tools=[add]).run("go")
+    assert [m.text for m in result.messages if m.role == "tool"] == ["2", "4"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (call("nothing"), "there is no tool 'nothing'"),
+        (call("add", a=1), "b"),
+        (ToolCall(id="c1", name="add", arguments='{"a": 1'), "not valid JSON"),
+    ],
+)
+async def test_a_call_that_cannot_run_is_a_result_that_the_model_can_act_on(
+    asked: ToolCall, says: str
+) -> None:
+    model = ScriptedChatModel([asked, "sorry"])
+    result = await ReActAgent(model, tools=[add]).run("go")
+    (answer,) = [m for m in result.messages if m.role == "tool"]
+    assert answer.is_error
+    assert says in answer.text
+    assert result.text == "sorry"
+
+
+async def test_a_thread_remembers_its_messages_and_others_do_not(tmp_path: Path) -> None:
+    def rule(request: ScriptedRequest) -> str:
+        return f"turn {sum(m.role == 'user' for m in request.messages)}"
+
+    agent = ReActAgent(ScriptedChatModel(rule), checkpointer=FileCheckpointer(tmp_path))
+    assert (await agent.run("a", thread_id="one")).text == "turn 1"
+    assert (await agent.run("b", thread_id="one")).text == "turn 2"
+    assert (await agent.run("c", thread_id="two")).text == "turn 1"
+    again = ReActAgent(ScriptedChatModel(rule), checkpointer=FileCheckpointer(tmp_path))
+    assert (await again.run("d", thread_id="one")).text == "turn 3"
+
+
+async def test_an_agent_without_a_checkpointer_remembers_in_its_process() -> None:
+    agent = ReActAgent(ScriptedChatModel(["one", "two"]))
+    await agent.run("a")
+    assert [m.text for m in (await agent.run("b")).messages] == ["two"]
+    assert len(agent.model.requests[1].messages) == 4  # type: ignore[attr-defined]
+
+
+async def test_the_step_limit_ends_the_turn() -> None:
+    model = ScriptedChatModel(lambda request: call("add", f"c{len(request.messages)}", a=1, b=1))
+    result = await ReActAgent(model, tools=[add], max_steps=3).run("go")
+    assert result.outcome == "step_limit"
+    assert len(model.requests) == 3
+
+
+async def test_usage_is_the_sum_of_the_turn() -> None:
+    model = ScriptedChatModel([call("add", a=1, b=1), "four"])
+    agent = ReActAgent(model, tools=[add], system_prompt="")
+    assert (await agent.run("go")).usage.output_tokens == 4
+    model._left.append("x")
+    assert (await agent.run("go")).usage.output_tokens == 1
+
+
+async def test_the_stream_tells_all_in_order() -> None:
+    model = ScriptedChatModel([call("add", a=1, b=1), "It is two."], piece=4)
+    agent = ReActAgent(model, tools=[add])
+    events = [event async for event in agent.stream("go")]
+    kinds = [type(event) for event in events]
+    assert kinds[kinds.index(ModelFinished) :] == [
+        ModelFinished,
+        ToolStarted,
+        ToolFinished,
+        TextDelta,
+        TextDelta,
+        TextDelta,
+        ModelFinished,
+        TurnFinished,
+    ]
+    assert isinstance(events[-1], TurnFinished)
+    assert events[-1].result.text == "It is two."
+
+
+async def test_a_failed_model_is_raised_and_the_same_call_tries_again() -> None:
+    model = ScriptedChatModel([ChatModelError("overloaded", kind="rate_limit"), "fine now"])
+    agent = ReActAgent(model)
+    with pytest.raises(ChatModelError, match="overloaded") as caught:
+        await agent.run("hello")
+    assert caught.value.kind == "rate_limit"
+    result = await agent.run("hello")
+    assert result.text == "fine now"
+    assert [m.text for m in model.requests[1].messages if m.role == "user"] == ["hello"]
+
+
+async def test_a_failed_turn_can_be_left_for_another() -> None:
+    model = ScriptedChatModel([ChatModelError("down"), "both seen"])
+    agent = ReActAgent(model)
+    with pytest.raises(ChatModelError):
+        await agent.run("one")
+    await agent.run("two")
+    assert [m.text for m in model.requests[1].messages if m.role == "user"] == ["one", "two"]
+
+
+async def test_a_bug_in_a_model_is_raised_as_it_is_and_asked_once() -> None:
+    model = ScriptedChatModel([])
+    with pytest.raises(AssertionError, match="used up"):
+        await ReActAgent(model).run("hello")
+    assert len(model.requests) == 1
+
+
+async def test_going_on_with_nothing_says_so() -> None:
+    with pytest.raises(CheckpointNotFoundError, match="give text"):
+        await ReActAgent(ScriptedChatModel([])).run(thread_id="new")
+
+
+async def test_a_message_id_is_taken_once() -> None:
+    model = ScriptedChatModel(["one", "two"])
+    agent = ReActAgent(model)
+    first = await agent.run("hello", message_id="m1")
+    again = await agent.run("hello", message_id="m1")
+    assert (first.text, again.text) == ("one", "one")
+    assert (await agent.run("hello", message_id="m2")).text == "two"
+
+
+async def test_the_same_text_after_a_finished_turn_is_a_new_turn() -> None:
+    agent = ReActAgent(ScriptedChatModel(["one", "two"]))
+    await agent.run("hello")
+    assert (await agent.run("hello")).text == "two"
+
+
+async def test_a_cancelled_turn_goes_on_without_asking_again(tmp_path: Path) -> None:
+    ran: list[str] = []
+    blocked = asyncio.Event()
+
+    @tool
+    async def quick() -> str:
+        """Be quick."""
+        ran.append("quick")
+        return "q"
+
+    @tool
+    async def slow() -> str:
+        """Be slow the first time."""
+        ran.append("slow")
+        if ran.count("slow") == 1:
+            blocked.set()
+            await asyncio.Event().wait()
+        return "s"
+
+    model = ScriptedChatModel([[call("quick", "a"), call("slow", "b")], "done"])
+    agent = ReActAgent(model, tools=[quick, slow], checkpointer=FileCheckpointer(tmp_path))
+    task = asyncio.create_task(agent.run("go", thread_id="t"))
+    await blocked.wait()
+    await asyncio.sleep(0.05)  # quick's answer is saved off the loop
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    result = await agent.run("go", thread_id="t")
+    assert result.text == "done"
+    assert ran == ["quick", "slow", "slow"]
+    assert len(model.requests) == 2
+
+
+async def test_another_text_first_ends_the_turn_that_was_cut_off() -> None:
+    started = asyncio.Event()
+
+    def rule(request: ScriptedRequest) -> str:
+        return "/".join(m.text for m in request.messages if m.role == "user")
+
+    class Slow(ScriptedChatModel):
+        async def stream(self, *args: Any, **kwargs: Any) -> Any:
+            if not started.is_set():
+                started.set()
+                await asyncio.Event().wait()
+            async for part in super().stream(*args, **kwargs):
+                yield part
+
+    agent = ReActAgent(Slow(rule))
+    task = asyncio.create_task(agent.run("one"))
+    await started.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    results: list[AgentResult] = [e.result async for e in agent.stream("two") if isinstance(e, TurnFinished)]
+    assert [result.text for result in results] == ["one", "one/two"]
+
+
+async def test_interrupting_keeps_what_the_model_said() -> None:
+    class Endless(ScriptedChatModel):
+        async def stream(self, *args: Any, **kwargs: Any) -> Any:
+            yield TextDelta("so far")
+            await asyncio.Event().wait()
+
+    agent = ReActAgent(Endless([]))
+    async with agent.stream("talk") as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                events.interrupt()
+            if isinstance(event, TurnFinished):
+                assert event.result.outcome == "interrupted"
+                assert event.result.text == "so far [interrupted]"
+    stored = await agent.stored_turn("default")
+    assert stored is not None
+    assert not stored.unfinished
+
+
+async def test_interrupting_stops_running_tools() -> None:
+    @tool
+    async def forever() -> str:
+        """Never end."""
+        await asyncio.Event().wait()
+        return ""
+
+    agent = ReActAgent(ScriptedChatModel([call("forever")]), tools=[forever])
+    stream = agent.stream("go")
+    last: Any = None
+    async for last in stream:
+        if isinstance(last, ToolStarted):
+            stream.interrupt()
+    assert last.result.outcome == "interrupted"
+    assert [m.is_error for m in last.result.messages if m.role == "tool"] == [True]
+
+
+async def test_leaving_a_stream_early_stops_the_run() -> None:
+    agent = ReActAgent(ScriptedChatModel([call("add", a=1, b=1), "two"]), tools=[add])
+    async with agent.stream("go") as events:
+        async for event in events:
+            if isinstance(event, ModelFinished):
+                break
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "agent turn"]
+    assert (await agent.run("go")).text == "two"
+
+
+async def test_many_threads_run_at_the_same_time() -> None:
+    agent = ReActAgent(ScriptedChatModel(lambda request: request.messages[-1].text))
+    results = await asyncio.gather(*(agent.run(f"t{n}", thread_id=str(n)) for n in range(20)))
+    assert [result.text for result in results] == [f"t{n}" for n in range(20)]
+
+
+async def test_a_tool_sees_the_key_of_its_own_call() -> None:
+    keys: list[str | None] = []
+
+    @tool
+    def note() -> str:
+        """Take the key."""
+        keys.append(current_idempotency_key.get())
+        return "ok"
+
+    model = ScriptedChatModel([[call("note", "a"), call("note", "b")], "done"])
+    await ReActAgent(model, tools=[note]).run("go")
+    assert len({*keys}) == 2
+    assert all(keys)
+    assert len({request.idempotency_key for request in model.requests}) == 2
+
+
+async def test_figures_go_to_the_bus_and_content_does_not() -> None:
+    bus, seen = RuntimeEventBus(), list[RuntimeEvent]()
+    bus.subscribe(seen.append)
+    model = ScriptedChatModel([call("add", a=41, b=1), "SECRET answer"])
+    await ReActAgent(model, tools=[add], event_bus=bus).run("SECRET question")
+    bus.drain()
+    finished = [event for event in seen if event.type == "model.finished"]
+    assert [event.payload["finish_reason"] for event in finished] == ["tool_calls", "stop"]
+    assert finished[1].payload["output_tokens"] == len("SECRET answer")
+    assert [e.payload["tool"] for e in seen if e.type == "tool.finished"] == ["add"]
+    assert "SECRET" not in str([event for event in seen if event.type.startswith(("model.", "tool."))])
+
+
+# Memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> MemoryService:
+    return MemoryService(SimpleStore(tmp_path / "store.json"), ("ada",))
+
+
+async def test_the_model_remembers_by_tools(memory: MemoryService) -> None:
+    store = call("memory_add", content="Ada drinks green tea")
+    await ReActAgent(ScriptedChatModel([store, "noted"]), memory=memory).run("I drink green tea")
+    model = ScriptedChatModel([call("memory_search", query="tea"), "green"])
+    result = await ReActAgent(model, memory=memory).run("What do I drink?")
+    assert "Ada drinks green tea" in result.messages[1].text
+    assert model.requests[0].tool_names == ("memory_search", "memory_add")
+
+
+async def test_memory_can_be_done_for_the_model(memory: MemoryService) -> None:
+    await ReActAgent(ScriptedChatModel(["Nice."]), memory=memory, memory_use="auto").run("I drink green tea")
+    model = ScriptedChatModel(["green"])
+    await ReActAgent(model, memory=memory, memory_use="auto").run("Which tea do I drink?")
+    assert model.requests[0].tool_names == ()
+    assert any("I drink green tea" in message.text for message in model.requests[0].messages)
+    assert len(memory.search("green tea", limit=10)) == 3  # both turns: I drink..., Which tea..., green
+
+
+async def test_a_memory_that_cannot_store_does_not_take_the_answer(tmp_path: Path) -> None:
+    from jianmu.errors import LongTermMemoryError
+
+    class Broken(SimpleStore):
+        def record(self, *args: Any, **kwargs: Any) -> Any:
+            raise LongTermMemoryError("disk full")
+
+    bus, seen = RuntimeEventBus(), list[RuntimeEvent]()
+    bus.subscribe(seen.append)
+    memory = MemoryService(Broken(tmp_path / "s.json"), ("a",))
+    agent = ReActAgent(ScriptedChatModel(["hi"]), memory=memory, memory_use="auto", event_bus=bus)
+    assert (await agent.run("hello")).text == "hi"
+    bus.drain()
+    assert [event.type for event in seen].count("memory.failed") == 1
+
+
+async def test_switching_the_use_of_memory_keeps_the_thread(memory: MemoryService, tmp_path: Path) -> None:
+    checkpointer = FileCheckpointer(tmp_path / "threads")
+    await ReActAgent(ScriptedChatModel(["a"]), memory=memory, checkpointer=checkpointer).run("one")
+    agent = ReActAgent(ScriptedChatModel(["b"]), memory=memory, memory_use="auto", checkpointer=checkpointer)
+    assert (await agent.run("two")).text == "b"
+
+
+def test_one_agent_serves_two_event_loops() -> None:
+    agent = ReActAgent(ScriptedChatModel(["one", "two"]))
+    assert asyncio.run(agent.run("a")).text == "one"
+    assert asyncio.run(agent.run("b")).text == "two"
+
+
+async def test_the_history_is_typed_state() -> None:
+    agent = ReActAgent(ScriptedChatModel([call("add", a=1, b=1), "two"]), tools=[add])
+    await agent.run("go")
+    stored = await agent.stored_turn("default")
+    assert stored is not None
+    assert all(isinstance(message, Message) for message in stored.state.messages)
+    assert [message.role for message in stored.state.messages] == ["user", "assistant", "tool", "assistant"]
