@@ -19,8 +19,18 @@ from pydantic_core import from_json
 
 from jianmu.errors import CheckpointFormatError, CipherError
 from jianmu.memory.checkpoint.base import Cipher
+from jianmu.memory.checkpoint.envelope import extract_checkpoint_payload
 
-__all__ = ["FORMAT", "BrokenRecordError", "RecordCodec", "is_sound", "step_of", "thread_of", "time_of"]
+__all__ = [
+    "FORMAT",
+    "BrokenRecordError",
+    "RecordCodec",
+    "is_complete",
+    "is_sound",
+    "step_of",
+    "thread_of",
+    "time_of",
+]
 
 FORMAT = 1
 """The format that this version writes, and the newest that it reads."""
@@ -44,6 +54,14 @@ def is_sound(line: bytes) -> bool:
     try:
         found = _check_sum(line)
         return found or isinstance(_parse(line), dict)
+    except BrokenRecordError:
+        return False
+
+
+def is_complete(line: bytes) -> bool:
+    """Whether a line without a newline is a record all the same, and not the rest of a torn write."""
+    try:
+        return _check_sum(line) or extract_checkpoint_payload(_parse(line)) is not None
     except BrokenRecordError:
         return False
 

@@ -17,6 +17,7 @@ from jianmu.memory.checkpoint.names import file_stem
 from jianmu.memory.checkpoint.record import (
     BrokenRecordError,
     RecordCodec,
+    is_complete,
     is_sound,
     step_of,
     thread_of,
@@ -76,8 +77,8 @@ class ThreadFile:
         self.thread_id = thread_id
         self.gate = root / f"{stem}.lock"
         self.lease = root / f"{stem}.lease"
-        self.log = LineLog(root / f"{stem}.jsonl", is_sound, durable=durable)
-        self.journal = LineLog(root / f"{stem}.journal", is_sound, durable=durable)
+        self.log = LineLog(root / f"{stem}.jsonl", is_complete, durable=durable)
+        self.journal = LineLog(root / f"{stem}.journal", is_complete, durable=durable)
         self._codec = codec
         self._on_torn = on_torn
 
@@ -268,7 +269,7 @@ def _previous(heads: list[Head]) -> int | None:
 
 def thread_named_by(path: Path) -> str | None:
     """Return the id of the thread whose ``.jsonl`` is at `path`, or None if it holds no record."""
-    with LineLog(path, is_sound, durable=False).open() as reader:
+    with LineLog(path, is_complete, durable=False).open() as reader:
         if reader is None:
             return None
         if not reader.torn and reader.id.size > _ID_REACH:
