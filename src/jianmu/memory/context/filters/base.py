@@ -60,13 +60,12 @@ def _with_newest_user(before: Sequence[Message], after: list[Message]) -> list[M
     index = newest_user(before)
     if index is None:
         return after
-    later = {id(message) for message in before[index + 1 :]}
+    newest, later = before[index], {id(message) for message in before[index + 1 :]}
     place = next((i for i, message in enumerate(after) if id(message) in later), len(after))
     found = newest_user(after[:place])
-    if found is not None and (found == place - 1 or not _is_older(before[:index], after[found])):
-        return after
-    return [*after[:place], before[index], *after[place:]]
-
-
-def _is_older(older: Sequence[Message], message: Message) -> bool:
-    return any(item is message for item in older)
+    if found is not None:
+        last = after[found]
+        # A message that is none of the older ones is the newest in a new form: redacted, say.
+        if last is newest or not any(last is older for older in before[:index]):
+            return after
+    return [*after[:place], newest, *after[place:]]
