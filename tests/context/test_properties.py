@@ -135,6 +135,12 @@ def test_every_prompt_fits_is_whole_and_builds_itself_again(
     assert builder.build(history).messages == messages
 
 
+def unshortened(messages: Sequence[Message], history: Sequence[Message]) -> list[Message]:
+    """Put newest results that were made to fit back to what they were."""
+    whole = {m.tool_call_id: m for m in history if m.role == "tool"}
+    return [whole[m.tool_call_id] if m.metadata.get("jianmu.context") == "shortened" else m for m in messages]
+
+
 @SLOW
 @given(history=histories(), data=st.data())
 def test_a_sound_history_is_only_ever_shortened(history: list[Message], data: st.DataObject) -> None:
@@ -142,7 +148,7 @@ def test_a_sound_history_is_only_ever_shortened(history: list[Message], data: st
     builder = ContextBuilder([StateHistoryProvider()], budget=data.draw(budgets(whole)))
     built = build(builder, history)
     if built is not None:
-        assert is_subsequence(built.messages, history)
+        assert is_subsequence(unshortened(built.messages, history), history)
         assert newest_user(built.messages) is newest_user(history)
         if built.report.available is not None and whole <= built.report.available:
             assert list(built.messages) == history

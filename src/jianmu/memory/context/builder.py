@@ -14,7 +14,7 @@ from jianmu.memory.context.budget import TokenBudget
 from jianmu.memory.context.counting import MessageCounter, default_counter
 from jianmu.memory.context.drafts import draft_of
 from jianmu.memory.context.filters.base import Filter, RequestFilter, apply_filters
-from jianmu.memory.context.history import HistoryDraft
+from jianmu.memory.context.history import HistoryPreparer
 from jianmu.memory.context.providers import (
     ContextProvider,
     FunctionProvider,
@@ -99,6 +99,8 @@ class ContextBuilder:
         self._history = self._find_history()
         self._everywhere = tuple(f for f in self.filters if getattr(f, "everywhere", False))
         self._counter = MessageCounter(default_counter()) if self.budget is None else self.budget.counter
+        block = 1.0 if self.budget is None else self.budget.block
+        self._preparer = HistoryPreparer(self.filters, self._counter, block)
 
     def _find_history(self) -> StateHistoryProvider | None:
         found = [provider for provider in self.providers if provider.place == "history"]
@@ -244,8 +246,7 @@ class ContextBuilder:
 
     def _section(self, provider: ContextProvider, request: ContextRequest) -> Section:
         if provider is self._history:
-            block = 0.25 if self.budget is None else self.budget.block
-            return Section(provider, HistoryDraft(request.messages, self.filters, request, block))
+            return Section(provider, self._preparer.draft(request))
 
         def polish(messages: list[Message]) -> list[Message]:
             return apply_filters(messages, self._everywhere, request)[0]

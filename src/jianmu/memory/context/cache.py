@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from jianmu.messages import Message
@@ -28,6 +29,16 @@ class IdentityCache(Generic[T]):
         """Return the value kept for this very object, or None."""
         entry = self._entries.get(id(message))
         return entry[1] if entry is not None and entry[0]() is message else None
+
+    def map(self, messages: Iterable[Message], make: Callable[[Message], T]) -> list[T]:
+        """Return the value of each message, made where none is kept."""
+        entries = self._entries
+        values: list[T] = []
+        for message in messages:
+            entry = entries.get(id(message))
+            known = entry is not None and entry[0]() is message
+            values.append(entry[1] if entry is not None and known else self.set(message, make(message)))
+        return values
 
     def set(self, message: Message, value: T) -> T:
         """Keep and return `value`."""

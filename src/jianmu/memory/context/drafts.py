@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from jianmu.errors import ContextError
+from jianmu.memory.context.clip import clip
 from jianmu.memory.context.counting import MessageCounter
 from jianmu.memory.context.marks import mark, marked
 from jianmu.memory.context.providers.base import ContextProvider, Entries
@@ -17,8 +18,6 @@ __all__ = ["Draft", "Fitted", "Polish", "draft_of"]
 
 Polish = Callable[[list[Message]], list[Message]]
 """Applies the filters that see every section."""
-
-_GONE = "[…]"
 
 
 @dataclass
@@ -87,7 +86,7 @@ class _MessagesDraft:
                 fitted.messages.append(message)
                 fitted.tokens += cost
                 continue
-            part = None if self._cut == "entries" else self._part(message, limit - fitted.tokens, from_end)
+            part = None if self._cut == "entries" else self._clip(message, limit - fitted.tokens)
             if part is not None:
                 fitted.messages.append(part)
                 fitted.tokens += self._counter.message(part)
@@ -103,20 +102,8 @@ class _MessagesDraft:
         )
         return fitted
 
-    def _part(self, message: Message, limit: int, from_end: bool) -> Message | None:
-        """Return the longest beginning (or end) of a message's text that costs at most `limit`."""
-        text = message.text
-        low, high = 0, len(text)
-        best: Message | None = None
-        while low < high:
-            size = (low + high + 1) // 2
-            content = text[:size] + _GONE if from_end else _GONE + text[len(text) - size :]
-            part = message.model_copy(update={"content": content})
-            if self._counter.message(part) <= limit:
-                low, best = size, part
-            else:
-                high = size - 1
-        return best
+    def _clip(self, message: Message, limit: int) -> Message | None:
+        return clip(message, limit, self._counter, keep="end" if self._cut == "start" else "start")
 
 
 class _EntriesDraft:

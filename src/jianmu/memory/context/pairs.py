@@ -1,122 +1,150 @@
-"""Tool calls and their results: one unit, kept or dropped together."""
+"""Which result answers which call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left, bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from operator import is_
+from threading import Lock
 
-from jianmu.memory.context.marks import kind_of, mark
 from jianmu.memory.context.report import Change
-from jianmu.messages import Message, ToolCall
+from jianmu.memory.context.units import Paired, Unit, is_users
+from jianmu.messages import Message
 
-__all__ = ["INTERRUPTED", "Unit", "flatten", "interrupted", "pair", "whole_units"]
+__all__ = ["Pairing", "PairingCache"]
 
-INTERRUPTED = (
-    "[interrupted] The run ended before this call was answered; it may or may not have taken effect."
-)
+_ORPHAN = "a result whose call is not in the history"
+_SECOND = "a second result for the same call"
+_REPLACED = "an interrupted result that the call's own replaces"
+_LATE = "a late result to its call"
 
 
-@dataclass
-class Unit:
-    """A message, or a message that calls tools with all its results.
+class Pairing:
+    """Groups a history into units; a longer history of the same messages is taken up where it was left.
 
-    Attributes:
-        head: The message, or the one that calls.
-        results: One place for each call, in the calls' order; None while unanswered.
-        order: The results as they came.
+    A result answers the newest call of its id that came before it, wherever it stands: one that comes late is
+    moved to its call. Results that answer none, or one already answered, are left out.
+
+    Args:
+        cost: Tokens of a message.
     """
 
-    head: Message
-    results: list[Message | None] = field(default_factory=list)
-    order: list[Message] = field(default_factory=list)
+    def __init__(self, cost: Callable[[Message], int]) -> None:
+        self._cost = cost
+        self._clear()
 
-    @property
-    def messages(self) -> list[Message]:
-        """The unit's messages in order."""
-        return [self.head, *self.order]
+    def _clear(self) -> None:
+        self._seen: Sequence[Message] = ()
+        self._units: list[Unit] = []
+        self._costs: list[int] = []
+        self._starts: list[int] = []
+        self._users: list[int] = []
+        self._open: set[int] = set()
+        self._callers: dict[str, int] = {}
+        self._changes: Counter[tuple[str, str]] = Counter()
+        # Whether units still follow the history one by one, so that the last ones can be taken back.
+        self._plain = True
+
+    def of(self, messages: Sequence[Message]) -> Paired:
+        """Return the history in units."""
+        self._take_back(_common(self._seen, messages))
+        for index in range(len(self._seen), len(messages)):
+            self._add(messages[index], index)
+        self._seen = messages
+        return Paired(
+            list(self._units),
+            list(self._costs),
+            list(self._users),
+            len(messages) - sum(n for (kind, _), n in self._changes.items() if kind == "dropped"),
+            tuple(sorted(self._open)),
+            [_change(kind, reason, n) for (kind, reason), n in self._changes.items()],
+        )
+
+    def _take_back(self, common: int) -> None:
+        if common == len(self._seen):
+            return
+        if not self._plain:
+            self._clear()
+            return
+        count = max(0, bisect_right(self._starts, common) - 1)
+        for unit in self._units[count:]:
+            for call in unit.head.tool_calls:
+                self._callers.pop(call.id, None)
+        self._seen = self._seen[: self._starts[count]] if count < len(self._starts) else ()
+        del self._units[count:], self._costs[count:], self._starts[count:]
+        del self._users[bisect_left(self._users, count) :]
+        self._open = {index for index in self._open if index < count}
+
+    def _add(self, message: Message, index: int) -> None:
+        if message.role == "tool":
+            self._answer(message)
+            return
+        place = len(self._units)
+        if message.tool_calls and message.role == "assistant":
+            self._units.append(Unit(message, (None,) * len(message.tool_calls)))
+            self._open.add(place)
+            self._plain = self._plain and not any(call.id in self._callers for call in message.tool_calls)
+            self._callers.update((call.id, place) for call in message.tool_calls)
+        else:
+            self._units.append(Unit(message))
+            if is_users(message):
+                self._users.append(place)
+        self._costs.append(self._cost(message))
+        self._starts.append(index)
+
+    def _answer(self, message: Message) -> None:
+        place = self._callers.get(message.tool_call_id or "")
+        before = None if place is None else self._units[place]
+        after = None if before is None else before.answered(message)
+        if place is None or before is None or after is None:
+            self._note("dropped", _ORPHAN if place is None else _SECOND)
+            return
+        if len(after.results) == len(before.results):
+            self._note("dropped", _REPLACED)
+        if place != len(self._units) - 1:
+            self._note("moved", _LATE)
+        self._units[place] = after
+        self._costs[place] = sum(map(self._cost, after.messages))
+        if None not in after.answers:
+            self._open.discard(place)
+
+    def _note(self, kind: str, reason: str) -> None:
+        self._plain = False
+        self._changes[kind, reason] += 1
 
 
-def pair(messages: Iterable[Message]) -> tuple[list[Unit], list[Change]]:
-    """Group a history into units; a result that comes late is moved to its call.
+class PairingCache:
+    """Pairings of the conversations built last, so that a build costs what is new in its history.
 
-    A result answers the newest call of its id that came before it. Results that answer none, or one already
-    answered, are left out; of a result and an "interrupted" that a repair made, the result stays.
+    Args:
+        cost: Tokens of a message.
+        size: How many conversations are kept.
     """
-    units: list[Unit] = []
-    callers: dict[str, Unit] = {}
-    changes: list[Change] = []
-    last: Unit | None = None
-    for message in messages:
-        if message.role != "tool":
-            last = Unit(message)
-            units.append(last)
-            if message.tool_calls and message.role == "assistant":
-                last.results = [None] * len(message.tool_calls)
-                callers.update((call.id, last) for call in message.tool_calls)
-            continue
-        unit = None if message.tool_call_id is None else callers.get(message.tool_call_id)
-        if unit is None:
-            changes.append(Change("dropped", "a result whose call is not in the history"))
-        else:
-            changes += _answer(unit, message, moved=unit is not last)
-    return units, changes
+
+    def __init__(self, cost: Callable[[Message], int], size: int = 8) -> None:
+        self._cost = cost
+        self._size = size
+        self._pairings: OrderedDict[object, Pairing] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, key: object, messages: Sequence[Message]) -> Paired:
+        """Return the history of the conversation `key` in units."""
+        with self._lock:
+            pairing = self._pairings.get(key)
+            if pairing is None:
+                pairing = self._pairings[key] = Pairing(self._cost)
+            self._pairings.move_to_end(key)
+            while len(self._pairings) > self._size:
+                self._pairings.popitem(last=False)
+            return pairing.of(messages)
 
 
-def _answer(unit: Unit, message: Message, *, moved: bool) -> list[Change]:
-    place = _place(unit, message)
-    if place is None:
-        return [Change("dropped", "a second result for the same call")]
-    before = unit.results[place]
-    if before is not None:
-        unit.order = [item for item in unit.order if item is not before]
-    unit.results[place] = message
-    unit.order.append(message)
-    return [Change("moved", "a late result to its call")] if moved else []
+def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """Return how many messages at the beginning are the same objects."""
+    same = list(map(is_, one, other))
+    return same.index(False) if False in same else len(same)
 
 
-def _place(unit: Unit, message: Message) -> int | None:
-    """Return the first of the unit's calls that `message` can answer: not answered, or by a repair only."""
-    for place, (call, result) in enumerate(zip(unit.head.tool_calls, unit.results, strict=True)):
-        if call.id == message.tool_call_id and (result is None or kind_of(result) == "interrupted"):
-            return place
-    return None
-
-
-def whole_units(units: Iterable[Unit], *, repair: bool) -> tuple[list[Unit], list[Change]]:
-    """Make every call answered: by an "interrupted" result if `repair`, else by dropping the unit."""
-    kept: list[Unit] = []
-    changes: list[Change] = []
-    for unit in units:
-        if None not in unit.results:
-            kept.append(unit)
-        elif repair:
-            changes.append(Change("added", "an interrupted result for a call never answered", _repair(unit)))
-            kept.append(unit)
-        else:
-            changes.append(Change("dropped", "a call whose result a filter removed", len(unit.messages)))
-    return kept, changes
-
-
-def _repair(unit: Unit) -> int:
-    missing = [place for place, result in enumerate(unit.results) if result is None]
-    for place in missing:
-        result = interrupted(unit.head.tool_calls[place])
-        unit.results[place] = result
-        unit.order.append(result)
-    return len(missing)
-
-
-def interrupted(call: ToolCall) -> Message:
-    """Return the result of a call that the run did not live to answer."""
-    return Message(
-        role="tool",
-        content=INTERRUPTED,
-        tool_call_id=call.id,
-        is_error=True,
-        metadata=mark("interrupted"),
-    )
-
-
-def flatten(units: Sequence[Unit]) -> list[Message]:
-    """Return the messages of units in order."""
-    return [message for unit in units for message in unit.messages]
+def _change(kind: str, reason: str, count: int) -> Change:
+    return Change("moved" if kind == "moved" else "dropped", reason, count)

@@ -92,8 +92,8 @@ def read_messages(view: object, name: str) -> tuple[Message, ...]:
     if isinstance(held, str) or not isinstance(held, Sequence):
         kind = type(held).__name__
         raise ContextError(f"state field {name!r} is a {kind}; the history must be a sequence of messages")
-    if type(held) is not tuple or not all(type(item) is Message for item in held):
-        held = tuple(item if isinstance(item, Message) else _message(item, name) for item in held)
+    if not set(map(type, held)) <= {Message}:
+        held = [item if isinstance(item, Message) else _message(item, name) for item in held]
     return tuple([item for item in held if not item.metadata or not is_generated(item)])
 
 

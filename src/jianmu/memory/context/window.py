@@ -12,48 +12,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from jianmu.memory.context.marks import is_pinned, kind_of
-from jianmu.memory.context.pairs import Unit
+from jianmu.memory.context.marks import is_pinned
+from jianmu.memory.context.units import Paired, Unit
 
 __all__ = ["Outline", "Window", "cut"]
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A history's units, their costs, and what of them must stay.
+    """A history in units, and what of it must stay.
 
     Attributes:
-        units: The units in order.
-        costs: Tokens of each.
+        paired: The units and their costs.
         head: How many units at the beginning are pinned.
-        users: Indices of the user's messages after the head.
     """
 
-    units: Sequence[Unit]
-    costs: Sequence[int]
+    paired: Paired
     head: int
-    users: Sequence[int]
 
     @classmethod
-    def of(cls, units: Sequence[Unit], costs: Sequence[int]) -> Outline:
-        """Find the pinned head and the user's messages."""
-        head = next((i for i, unit in enumerate(units) if not is_pinned(unit.head)), len(units))
-        users = [
-            i
-            for i in range(head, len(units))
-            if units[i].head.role == "user" and kind_of(units[i].head) != "summary"
-        ]
-        return cls(units, costs, head, users)
+    def of(cls, paired: Paired) -> Outline:
+        """Find the pinned head."""
+        units = paired.units
+        return cls(paired, next((i for i, unit in enumerate(units) if not is_pinned(unit.head)), len(units)))
 
     @property
     def head_cost(self) -> int:
         """Tokens of the pinned head."""
-        return sum(self.costs[: self.head])
+        return sum(self.paired.costs[: self.head])
 
     @property
     def newest_cost(self) -> int:
         """Tokens of the user's newest message, 0 if there is none."""
-        return self.costs[self.users[-1]] if self.users else 0
+        return self.paired.costs[self.paired.users[-1]] if self.paired.users else 0
 
 
 @dataclass(frozen=True)
@@ -78,8 +69,8 @@ def cut(outline: Outline, share: int, block: float) -> Window:
         share: Tokens.
         block: The part of the share that is dropped at once.
     """
-    head, users = outline.head, outline.users
-    before = [0, *accumulate(outline.costs[head:])]
+    head, users, costs = outline.head, outline.paired.users, outline.paired.costs
+    before = [0, *accumulate(costs[head:])]
     total, room = before[-1], share - outline.head_cost
     if total <= room:
         return Window(head, None, head)
@@ -87,11 +78,11 @@ def cut(outline: Outline, share: int, block: float) -> Window:
     least = total - room
     while True:
         start = head + bisect_left(before, math.ceil(least / step) * step)
-        turn = bisect_right(users, min(start, len(outline.units)))
+        turn = bisect_right(users, min(start, len(costs)))
         anchor = users[turn - 1] if turn and users[turn - 1] != start else None
-        cost = 0 if anchor is None else outline.costs[anchor]
-        if start >= len(outline.units):
-            return Window(head, anchor, len(outline.units))
+        cost = 0 if anchor is None else costs[anchor]
+        if start >= len(costs):
+            return Window(head, anchor, len(costs))
         if total - before[start - head] + cost <= room:
             return Window(head, anchor, start)
         # Within this turn the anchor needs so much room; the next turn needs no anchor of this one.

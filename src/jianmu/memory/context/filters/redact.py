@@ -52,21 +52,15 @@ class Redact:
             self._patterns = [(f"[redacted:{name}]", re.compile(text)) for name, text in chosen.items()]
         except re.error as error:
             raise ConfigError(f"pattern {error.pattern!r} is no regular expression: {error}") from error
-        # False stands for "nothing to hide"; keeping the message itself would keep it alive.
-        self._known: IdentityCache[Message | bool] = IdentityCache()
+        # None stands for "nothing to hide"; keeping the message itself would keep it alive.
+        self._known: IdentityCache[Message | None] = IdentityCache()
 
     def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the messages without what matches; those with nothing to hide are the same objects."""
-        return [self._message(message) for message in messages]
+        made = self._known.map(messages, self._clean)
+        return [message if new is None else new for message, new in zip(messages, made, strict=True)]
 
-    def _message(self, message: Message) -> Message:
-        known = self._known.get(message)
-        if known is None:
-            clean = self._clean(message)
-            known = self._known.set(message, False if clean is message else clean)
-        return known if isinstance(known, Message) else message
-
-    def _clean(self, message: Message) -> Message:
+    def _clean(self, message: Message) -> Message | None:
         content: Any = message.content
         if isinstance(content, str):
             content = self._value(content)
@@ -79,7 +73,7 @@ class Redact:
             )
         calls = tuple(self._call(call) for call in message.tool_calls)
         if content == message.content and calls == message.tool_calls:
-            return message
+            return None
         return message.model_copy(update={"content": content, "tool_calls": calls})
 
     def _call(self, call: ToolCall) -> ToolCall:

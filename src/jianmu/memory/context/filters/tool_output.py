@@ -8,6 +8,7 @@ from jianmu.errors import ConfigError
 from jianmu.memory.context.cache import IdentityCache
 from jianmu.memory.context.marks import kind_of, marked
 from jianmu.messages import Message
+from jianmu.messages.wire import plain_text
 
 __all__ = ["StubToolOutput"]
 
@@ -46,7 +47,8 @@ class StubToolOutput:
         return result
 
     def _is_long(self, message: Message) -> bool:
-        return len(message.text) > self._longer_than and kind_of(message) != "stub"
+        return len(plain_text(message)) > self._longer_than and kind_of(message) != "stub"
 
     def _stub(self, message: Message) -> Message:
-        return marked(message, "stub", content=f"[output of {len(message.text):,} characters left out]")
+        size = len(plain_text(message))
+        return marked(message, "stub", content=f"[output of {size:,} characters left out]")
