@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test demo crash bench matrix clean
+.PHONY: help install check format test long demo crash bench matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,7 +36,10 @@ format: $(VENV)/.dev ## Put the code into its one form
 	$(BIN)/ruff check --fix .
 
 test: check ## All that CI runs
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m "not slow"
+
+long: $(VENV)/.dev ## The longer proofs that pytest runs (big states, many steps, many processes)
+	$(BIN)/pytest -m slow
 
 demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 	$(BIN)/jianmu demo
