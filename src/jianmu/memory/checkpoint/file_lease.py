@@ -72,6 +72,12 @@ class FileLease:
         self._lock.release()
         self._forget(self)
 
+    def __enter__(self) -> FileLease:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
+
 
 def lost(thread_id: str) -> LeaseLostError:
     """Return the error for a holder that is none any more."""

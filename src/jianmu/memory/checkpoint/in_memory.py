@@ -205,6 +205,12 @@ class InMemoryCheckpointer:
     def close(self) -> None:
         """Do nothing: there is nothing to free."""
 
+    def __enter__(self) -> InMemoryCheckpointer:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
     def _saved(self, thread_id: str) -> list[_Saved]:
         thread = self._threads.get(thread_id)
         return thread.saved if thread else []
@@ -238,8 +244,14 @@ class InMemoryLease:
             raise LeaseLostError(f"thread {self.thread_id!r} was deleted during this run; nothing was saved")
 
     def release(self) -> None:
-        """Give the thread back."""
+        """Give the thread back; safe to call twice."""
         self._give_back(self)
+
+    def __enter__(self) -> InMemoryLease:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.release()
 
 
 def _copied(value: Value) -> Value:
