@@ -68,8 +68,6 @@ class Activity:
 
     def start(self) -> None:
         """Let the code run."""
-        if self.cancelled:
-            return
         self.task = asyncio.get_running_loop().create_task(
             self._main(), name=f"leaf {self.path} {self._leaf.name}"
         )

@@ -201,6 +201,8 @@ class Session:
         self.step += 1
         self.ticks += 1
         self.total_ticks += 1
+        if self.index.root.status is Status.INVALID:
+            raise RunError("the root is INVALID after its tick: a node's update() returned no valid status")
         changed = self.index.mark()
         self.due = (changed or self._field_changed) and not self.finished
         self._live = [activity for activity in self._live if not activity.settled]
@@ -218,7 +220,7 @@ class Session:
     @property
     def finished(self) -> bool:
         """Whether the root came to an end."""
-        return self.index.root.status is not Status.RUNNING
+        return self.index.root.status in (Status.SUCCESS, Status.FAILURE)
 
     async def next_causes(self) -> set[Cause]:
         """Wait for what comes next and return it: after a change one turn of the loop, else an event.
@@ -230,7 +232,7 @@ class Session:
             await asyncio.sleep(0)
             return self.wake.take() | {"tick"}
         delays = self._delays()
-        if not delays and not self.wake.pending and not any(activity.working for activity in self._live):
+        if not delays and not self._live and not self.wake.pending:
             raise StalledError(self._stall())
         await self.wake.wait(delays)
         causes = self.wake.take()
@@ -298,8 +300,9 @@ class Session:
         """Let the leaves run that were begun since the last call."""
         begun, self._begun = self._begun, []
         for activity in begun:
-            activity.start()
-        self._live.extend(begun)
+            if not activity.cancelled:
+                activity.start()
+                self._live.append(activity)
 
     @property
     def any_leaf_done(self) -> bool:
@@ -368,8 +371,7 @@ class Session:
         """Call the runner's ContextBuilder."""
         if self._context is None:
             raise RunError("no context builder; make the runner with ReactiveRunner(..., context=builder)")
-        build = getattr(self._context, "abuild", self._context.build)
-        built = build(self.state_manager.get(), thread_id=self.thread_id, **kwargs)
+        built = self._context.build(self.state_manager.get(), thread_id=self.thread_id, **kwargs)
         return await built if inspect.isawaitable(built) else built
 
     # Control from outside

@@ -37,7 +37,7 @@ class Wake:
 
     @property
     def pending(self) -> bool:
-        """Whether a cause was added that nobody has taken."""
+        """Whether a cause waits to be taken."""
         return bool(self._causes)
 
     def take(self) -> set[Cause]:
