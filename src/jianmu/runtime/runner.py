@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from py_trees.behaviour import Behaviour
@@ -21,6 +20,7 @@ from jianmu.errors import (
 )
 from jianmu.events import RuntimeEventBus
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
+from jianmu.memory.checkpoint.factory import create_checkpointer
 from jianmu.project import RuntimeCheckpointConfig
 from jianmu.runtime.hold import ThreadHold
 from jianmu.runtime.result import Outcome, Question, RestorePolicy, RunResult, SuspensionMode
@@ -248,8 +248,7 @@ class ReactiveRunner:
     def _open_store(self, checkpointer: CheckpointerProtocol | None, thread_id: str) -> ThreadStore:
         if checkpointer is not None or not self._config.enabled:
             return ThreadStore(checkpointer, thread_id)
-        factory = import_module("jianmu.memory.checkpoint.factory")
-        return ThreadStore(factory.create_checkpointer(self._config), thread_id, close_at_end=True)
+        return ThreadStore(create_checkpointer(self._config), thread_id, close_at_end=True)
 
     async def _hold_and_run(self, session: Session, ticket: _Ticket, options: _Options) -> RunResult:
         store = session.store
