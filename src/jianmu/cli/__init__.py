@@ -1,13 +1,12 @@
-"""The command line."""
+"""The command line: `jianmu COMMAND`; each command is one file."""
 
 from __future__ import annotations
-
-import typer
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the `jianmu` command."""
-    app = typer.Typer(help="Agents that keep their place and their knowledge.", no_args_is_help=True)
-    app()
+    from jianmu.cli.app import app  # so that importing the package builds nothing
+
+    app()()
