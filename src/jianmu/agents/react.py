@@ -158,6 +158,12 @@ class ReActAgent:
             lambda emit: Turn(emit, deps=deps, event_bus=self._event_bus),
         )
 
+    async def aclose(self) -> None:
+        """Free the model's connections in the running event loop; the agent can be used again."""
+        close = getattr(self.model, "aclose", None)
+        if close is not None:
+            await close()
+
     async def stored_turn(self, thread_id: str) -> StoredTurn | None:
         """Return the newest turn of a thread as it is stored, or None."""
         return await load_turn(self.checkpointer, thread_id, self.state_manager)

@@ -149,7 +149,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         provider = self.server.provider
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        length = int(self.headers.get("Content-Length", 0))
+        data = self.rfile.read(length)
+        if len(data) < length:  # the client died while it was sending: nothing was asked
+            self.close_connection = True
+            return
+        body = json.loads(data or b"{}")
         call, serial, fault = provider._enter(self.path, self.headers.get("Idempotency-Key"), body)
         try:
             if provider._before_answer is not None:
