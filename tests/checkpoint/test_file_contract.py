@@ -10,14 +10,10 @@ from jianmu.testing import CheckpointerContract, CheckpointerEndurance
 from jianmu.testing.checkpointer_contract import Clock
 
 
-class TestFileCheckpointer(CheckpointerContract):
+class FileSuite(CheckpointerContract):
+    """Knows where a record is, so that damage can be tried; its subclasses are the tests."""
+
     exposes_records = True
-
-    def make(self, home: Path) -> FileCheckpointer:
-        return FileCheckpointer(home, durability="flush")
-
-    def make_with_clock(self, home: Path, clock: Clock) -> FileCheckpointer:
-        return FileCheckpointer(home, durability="flush", clock=clock)
 
     def read_record(self, home: Path, thread_id: str, step: int) -> bytes:
         return self.lines(home, thread_id)[step - 1]
@@ -34,6 +30,14 @@ class TestFileCheckpointer(CheckpointerContract):
         if not hasattr(self, "whole"):
             self.whole = self.path(home, thread_id).read_bytes().splitlines(keepends=True)
         return list(self.whole)
+
+
+class TestFileCheckpointer(FileSuite):
+    def make(self, home: Path) -> FileCheckpointer:
+        return FileCheckpointer(home, durability="flush")
+
+    def make_with_clock(self, home: Path, clock: Clock) -> FileCheckpointer:
+        return FileCheckpointer(home, durability="flush", clock=clock)
 
 
 class TestDurableFileCheckpointer(CheckpointerContract):
