@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from jianmu.codec.classes import ClassTable
 from jianmu.codec.encode import FACTORIES, Stored, StoredEnum
 from jianmu.codec.refusal import MAX_DEPTH, Refusal
+from jianmu.codec.sameness import same, settle
 from jianmu.codec.scalars import SCALARS_IN, TAG
 
 __all__ = ["Decoder", "describe"]
@@ -158,14 +159,12 @@ class Decoder:
         cls = self._class(form)
         assert issubclass(cls, BaseModel)
         fields = self._dict(_mapping(form["v"]), depth - 2)
-        known = cls.model_fields
+        known = cls.__pydantic_fields__
         for name in fields:
             if name not in known:
-                raise Refusal(
-                    f"{cls.__qualname__} has no field {name!r} any more; add a migration that drops it"
-                )
-        extra = self.read(form["extra"], depth - 2) if "extra" in form else {}
-        value = _validated(cls, fields["root"] if cls.__pydantic_root_model__ else {**extra, **fields})
+                raise Refusal(f"{cls.__qualname__} has no field {name!r} any more; add a migration that drops it")
+        extra = self._dict(_mapping(form["extra"]), depth - 2) if "extra" in form else {}
+        value = revalidated(cls, fields, extra)
         was_set = set(form["set"]) if "set" in form else set(fields)
         object.__setattr__(value, "__pydantic_fields_set__", was_set | set(extra))
         if "private" in form:
@@ -223,11 +222,30 @@ def _mapping(value: Any) -> Form:
     return value
 
 
-def _validated(cls: type[BaseModel], data: Any) -> Any:
+def revalidated(cls: type[BaseModel], fields: Form, extra: Form) -> Any:
+    """Return a model of `fields`, which must still be valid; see `settle` for validators that change values.
+
+    Raises:
+        Refusal: The class refuses the fields.
+    """
+    value = _validated(cls, fields, extra)
+    for name, item in value.__dict__.items():
+        if item is not fields.get(name, item) and not same(item, fields[name]):
+            settled = settle(fields, value.__dict__, lambda held: _validated(cls, held, extra).__dict__)
+            object.__setattr__(value, "__dict__", settled)
+            break
+    return value
+
+
+def _validated(cls: type[BaseModel], fields: Mapping[str, Any], extra: Form) -> Any:
+    if cls.__pydantic_root_model__:
+        data = fields["root"]
+    else:
+        data = {**extra, **fields} if extra else dict(fields)
     try:
-        value = cls.model_validate(data, by_alias=False, by_name=True)
+        value = cls.__pydantic_validator__.validate_python(data, by_alias=False, by_name=True)
     except ValidationError as error:
-        raise Refusal(f"the stored {cls.__qualname__} is not valid any more: {describe(error)}") from None
+        raise Refusal(f"a stored {cls.__qualname__} is not valid any more: {describe(error)}") from None
     except Exception as error:
         raise Refusal(f"a validator of {cls.__qualname__} failed: {type(error).__name__}: {error}") from error
     if type(value) is not cls:

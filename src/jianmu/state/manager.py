@@ -16,7 +16,8 @@ from jianmu.codec.dump import StateDump
 from jianmu.codec.refusal import Refusal
 from jianmu.errors import ConfigError, DecodeError, EncodeError, StateError, StateValidationError
 from jianmu.state.migration import VERSION_KEY, Migration, check_migrations, migrate, stored_version
-from jianmu.state.ownership import Owner, lend
+from jianmu.state.lending import lend
+from jianmu.state.ownership import Owner
 from jianmu.state.schema import read_schema
 from jianmu.state.slots import ListSlot, ValueSlot
 
@@ -55,7 +56,8 @@ class StateManager(Generic[S]):
         self._schema = schema
         self._version = version
         self._codec = Codec(schema)
-        self._owner = Owner()
+        self._owner = Owner(check=True)
+        self._restorer = Owner(check=False)  # what was just decoded is valid
         self._lock = threading.RLock()
         self._slots: dict[str, Slot] = {}
         self._held: S | None = None  # fields_set and private attributes come from here
