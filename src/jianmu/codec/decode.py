@@ -162,7 +162,9 @@ class Decoder:
         known = cls.__pydantic_fields__
         for name in fields:
             if name not in known:
-                raise Refusal(f"{cls.__qualname__} has no field {name!r} any more; add a migration that drops it")
+                raise Refusal(
+                    f"{cls.__qualname__} has no field {name!r} any more; add a migration that drops it"
+                )
         extra = self._dict(_mapping(form["extra"]), depth - 2) if "extra" in form else {}
         value = revalidated(cls, fields, extra)
         was_set = set(form["set"]) if "set" in form else set(fields)
@@ -238,10 +240,7 @@ def revalidated(cls: type[BaseModel], fields: Form, extra: Form) -> Any:
 
 
 def _validated(cls: type[BaseModel], fields: Mapping[str, Any], extra: Form) -> Any:
-    if cls.__pydantic_root_model__:
-        data = fields["root"]
-    else:
-        data = {**extra, **fields} if extra else dict(fields)
+    data = fields["root"] if cls.__pydantic_root_model__ else {**extra, **fields}
     try:
         value = cls.__pydantic_validator__.validate_python(data, by_alias=False, by_name=True)
     except ValidationError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 
 from jianmu.codec.classes import ClassTable, kind_of
 from jianmu.codec.frozen import FrozenDict, FrozenList, FrozenSet
@@ -37,8 +38,10 @@ class Stored(dict[str, Any]):
         self.of = of
         self.extras = dict(extras)
 
+    __hash__ = object.__hash__  # type: ignore[assignment] # it may stand in a set or be a key, like what it stands for
 
-@dataclasses.dataclass(slots=True)
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class StoredEnum:
     """A stored enum member as a migration sees it: the class name and the member's name (a flag's value)."""
 
@@ -61,10 +64,10 @@ class Encoder:
             FrozenList: self._list,
             dict: self._dict,
             FrozenDict: self._dict,
-            tuple: self._sequence("tuple"),
-            set: self._sequence("set", _stable),
-            FrozenSet: self._sequence("set", _stable),
-            frozenset: self._sequence("frozenset", _stable),
+            tuple: lambda value, depth: {TAG: "tuple", "v": self._list(value, depth - 1)},
+            set: self._set("set"),
+            FrozenSet: self._set("set"),
+            frozenset: self._set("frozenset"),
             deque: self._deque,
             OrderedDict: self._pairs("ordereddict"),
             Counter: self._pairs("counter"),
@@ -158,10 +161,14 @@ class Encoder:
             form["factory"] = name
         return form
 
-    def _sequence(self, tag: str, order: Callable[[Any], Iterable[Any]] | None = None) -> Writer:
+    def _set(self, tag: str) -> Writer:
+        """The order of a set differs from process to process; its stored form does not."""
+
         def write(value: Any, depth: int) -> dict[str, Any]:
-            items = value if order is None else order(value)
-            return {TAG: tag, "v": self._list(items, depth - 1)}
+            items = self._list(value, depth - 1)
+            kinds = set(map(type, items))
+            items.sort(key=None if kinds == {str} or kinds == {int} else to_json)
+            return {TAG: tag, "v": items}
 
         return write
 
@@ -236,14 +243,6 @@ def _deeper(depth: int, levels: int) -> int:
     if depth < levels:
         raise Refusal(f"nested deeper than {MAX_DEPTH} levels of plain data")
     return depth - levels
-
-
-def _stable(value: Any) -> list[Any]:
-    """Return a set's items in an order that does not change from process to process, where they have one."""
-    try:
-        return sorted(value)
-    except TypeError:
-        return list(value)
 
 
 def _enum_out(name: str) -> Callable[[enum.Enum], Any]:

@@ -90,17 +90,20 @@ class ListFragment:
 
     def pieces(self) -> Iterable[bytes]:
         """Return the text in pieces to join."""
-        yield b"["
-        yield self._text_from(0)
-        yield b"]"
+        separator = b"["
+        for piece in self._pieces_from(0):
+            yield separator
+            yield piece
+            separator = b","
+        yield b"]" if self.length else b"[]"
 
     def items_from(self, start: int) -> list[Any]:
         """Return the plain data of the items from `start` on; costs the items (and up to one block more)."""
         first = start // BLOCK
-        items: list[Any] = parse(b"[%b]" % self._text_from(first))
+        items: list[Any] = parse(b"[%b]" % b",".join(self._pieces_from(first)))
         return items[start - first * BLOCK :]
 
-    def _text_from(self, block: int) -> bytes:
-        parts = self._blocks[block : self.length // BLOCK]
-        parts.extend(self._tail[: self.length % BLOCK])
-        return b",".join(parts)
+    def _pieces_from(self, block: int) -> list[bytes]:
+        pieces = self._blocks[block : self.length // BLOCK]
+        pieces.extend(self._tail[: self.length % BLOCK])
+        return pieces

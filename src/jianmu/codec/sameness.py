@@ -14,12 +14,17 @@ def same(a: Any, b: Any) -> bool:
     """Whether two values are equal and of the same types all the way down; NaN is the same as NaN."""
     if a is b:
         return True
-    if type(a) is not type(b):
+    kind = type(a)
+    if kind is not type(b):
         return False
+    if kind is str or kind is int:
+        return bool(a == b)
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
+        return len(a) == len(b) and (not a or all(map(same, a, b)))
     if isinstance(a, dict):
-        return len(a) == len(b) and all(map(same, a, b)) and all(map(same, a.values(), b.values()))
+        return len(a) == len(b) and (
+            not a or (all(map(same, a, b)) and all(map(same, a.values(), b.values())))
+        )
     if isinstance(a, BaseModel):
         return same(a.__dict__, b.__dict__) and same(a.__pydantic_extra__, b.__pydantic_extra__)
     return bool(a == b) or (a != a and b != b)
@@ -30,9 +35,9 @@ def settle(
 ) -> dict[str, Any]:
     """Return the fields to restore: what was stored, or what the present schema makes of it.
 
-    Both are mostly the same. Where they differ, validating once more tells why: a schema that changed (an int
-    field that is a float field now) leaves its own result alone, so that is the value; a validator that changes
-    its own result (adds a prefix, hashes) already did so before the value was stored, so the stored one is.
+    Both are mostly the same. Where they differ, validating once more tells why. A schema that changed (an int
+    field that is a float field now) leaves its own result alone, so that is the value. A validator that
+    changes its own result (adds a prefix, hashes) did so before the value was stored, so the stored one is.
 
     Args:
         stored: The fields as they were stored.

@@ -1,9 +1,9 @@
 """Values that belong to the state: copied on the way in, never at risk on the way out.
 
 What cannot change is shared. Lists, dicts, sets and models that can change are copied when they come in and
-again each time they are read (`lending`). A frozen model is made frozen all the way down: its lists, dicts and
-sets become read-only ones, so that it too can be shared. An object of a class unknown here is passed on as it
-is; it cannot be saved.
+again each time they are read (`lending`). A frozen model is made frozen all the way down: its lists, dicts
+and sets become read-only ones, so that it too can be shared. An object of a class unknown here is passed on
+as it is; it cannot be saved.
 """
 
 from __future__ import annotations
@@ -115,7 +115,9 @@ class Owner:
             raise
         return out, fixed
 
-    def _fields(self, fields: dict[Any, Any], owner: Any, depth: int, frozen: bool) -> tuple[dict[Any, Any], bool]:
+    def _fields(
+        self, fields: dict[Any, Any], owner: Any, depth: int, frozen: bool
+    ) -> tuple[dict[Any, Any], bool]:
         own: dict[Any, Any] = {}
         fixed = True
         key: Any = ""
@@ -140,6 +142,8 @@ class Owner:
         return (FrozenSet(items), fixed) if frozen else (set(items), False)
 
     def _tuple(self, value: Any, depth: int, frozen: bool) -> Result:
+        if not value:
+            return value, True
         items, fixed = self._items(value, value, depth, frozen)
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value, fixed

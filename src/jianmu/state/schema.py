@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -65,6 +65,11 @@ class SchemaRules:
     whole: bool
     open: bool
     input_names: frozenset[str] | None
+
+    @property
+    def names(self) -> Collection[str]:
+        """The names of the fields."""
+        return self.fields.keys()
 
 
 def read_schema(schema: type[BaseModel]) -> SchemaRules:

@@ -10,11 +10,15 @@ from pydantic_core import to_json
 
 from jianmu.codec.fragments import Fragment, ListFragment, ListText
 from jianmu.codec.frozen import FrozenList
-from jianmu.state.ownership import CopyingList, lend
+from jianmu.codec.refusal import Path, Refusal
+from jianmu.errors import StateValidationError
+from jianmu.state.lending import CopyingList, lend
+from jianmu.state.ownership import Owner
+from jianmu.state.schema import FieldRule
 
-__all__ = ["ListSlot", "ValueSlot"]
+__all__ = ["ListSlot", "Slot", "ValueSlot", "make_slot", "take_items"]
 
-Encode = Callable[[Any], Any]
+Encode = Callable[[Any, Path], Any]
 
 
 class ValueSlot:
@@ -23,23 +27,24 @@ class ValueSlot:
     Args:
         value: The state's own value.
         fixed: Whether nothing in it can change, so that readers may share it.
+        text: Its JSON text, if that is known.
     """
 
     __slots__ = ("_fragment", "fixed", "value")
 
-    def __init__(self, value: Any, fixed: bool) -> None:
+    def __init__(self, value: Any, fixed: bool, text: bytes | None = None) -> None:
         self.value = value
         self.fixed = fixed
-        self._fragment: Fragment | None = None
+        self._fragment = None if text is None else Fragment(text)
 
     def read(self) -> Any:
         """Return the value, or a copy where it can change."""
         return self.value if self.fixed else lend(self.value)
 
-    def freeze(self, encode: Encode) -> Fragment:
+    def freeze(self, name: str, encode: Encode) -> Fragment:
         """Return the JSON text; it is made once."""
         if self._fragment is None:
-            self._fragment = Fragment(to_json(encode(self.value)))
+            self._fragment = Fragment(to_json(encode(self.value, (name,))))
         return self._fragment
 
 
@@ -52,16 +57,20 @@ class ListSlot:
     Args:
         items: The state's own items.
         fixed: Whether nothing in any of them can change.
+        texts: The JSON texts of the items, if those are known.
     """
 
-    __slots__ = ("_list", "_lone", "_text")
+    __slots__ = ("_frozen", "_list", "_lone", "_text")
 
-    def __init__(self, items: list[Any], fixed: bool) -> None:
+    def __init__(self, items: list[Any], fixed: bool, texts: list[bytes] | None = None) -> None:
         self._list: FrozenList[Any] = FrozenList(items) if fixed else CopyingList(items)
         self._text = ListText()
+        self._text.extend(texts or ())
+        self._frozen: ListFragment | None = None
         self._lone = self._references()
 
     def _references(self) -> int:
+        """How many hold the list; the same look at a list that nobody else holds gives `_lone`."""
         return sys.getrefcount(self._list)
 
     @property
@@ -78,6 +87,11 @@ class ListSlot:
         """Return the read-only list."""
         return self._list
 
+    def extended(self, items: list[Any], fixed: bool) -> FrozenList[Any]:
+        """Return what `read` would after `extend`, for a preview."""
+        kind = FrozenList if fixed and self.fixed else CopyingList
+        return kind([*list.__iter__(self._list), *items])
+
     def extend(self, items: list[Any], fixed: bool) -> None:
         """Add items to the end; costs the items, unless a reader holds the list."""
         if self.fixed and not fixed:
@@ -86,10 +100,64 @@ class ListSlot:
             self._list = type(self._list)(list.__iter__(self._list))
         list.extend(self._list, items)
 
-    def freeze(self, encode_items: Callable[[list[Any], int], list[Any]]) -> ListFragment:
+    def freeze(self, name: str, encode: Encode) -> ListFragment:
         """Return the JSON text; only items that were not saved before are encoded."""
         start = self._text.length
-        new = list.__getitem__(self._list, slice(start, None))
-        if new:
-            self._text.extend([to_json(item) for item in encode_items(new, start)])
-        return self._text.freeze()
+        if self._frozen is None or len(self._list) > start:
+            new = list.__getitem__(self._list, slice(start, None))
+            self._text.extend([to_json(encode(item, (name, at))) for at, item in enumerate(new, start)])
+            self._frozen = self._text.freeze()
+        return self._frozen
+
+
+Slot = ValueSlot | ListSlot
+
+_UNKNOWN = object()
+
+
+def make_slot(name: str, rule: FieldRule | None, value: Any, owner: Owner, plain: Any = _UNKNOWN) -> Slot:
+    """Take a validated value into a slot of the right kind.
+
+    Args:
+        name: The field.
+        rule: Its rule; None for an extra field.
+        value: The value.
+        owner: Takes it.
+        plain: Its plain data, if it was just read from there.
+
+    Raises:
+        StateValidationError: A model in the value holds what its own class refuses.
+    """
+    if rule is not None and rule.ephemeral:
+        return ValueSlot(value, True)
+    if rule is not None and rule.grows and type(value) is list:
+        items, fixed = take_items(name, value, owner)
+        return ListSlot(items, fixed, list(map(to_json, plain)) if type(plain) is list else None)
+    try:
+        own, fixed = owner.take(value)
+    except Refusal as refusal:
+        raise _refused(refusal, (name,)) from None
+    return ValueSlot(own, fixed, None if plain is _UNKNOWN else to_json(plain))
+
+
+def take_items(name: str, items: list[Any], owner: Owner, start: int = 0) -> tuple[list[Any], bool]:
+    """Take the items of a growing list; `start` is the place of the first one, for an error.
+
+    Raises:
+        StateValidationError: A model in an item holds what its own class refuses.
+    """
+    own: list[Any] = []
+    all_fixed = True
+    try:
+        for item in items:
+            mine, fixed = owner.take(item)
+            own.append(mine)
+            all_fixed = all_fixed and fixed
+    except Refusal as refusal:
+        raise _refused(refusal, (name, start + len(own))) from None
+    return own, all_fixed
+
+
+def _refused(refusal: Refusal, start: Path) -> StateValidationError:
+    reason, path = refusal.trace(start)
+    return StateValidationError(f"{'.'.join(map(str, path))}: {reason}")
