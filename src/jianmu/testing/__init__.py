@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,15 @@ _HOMES = {
     "CheckpointerEndurance": "jianmu.testing.checkpointer_endurance",
 }
 
+_REWRITTEN = ("jianmu.testing.checkpointer", "jianmu.testing.checkpointer_endurance")
+"""Where assertions are, which pytest explains when they fail."""
+
 __all__ = ["CheckpointerContract", "CheckpointerEndurance"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        if _HOMES[name].rpartition(".")[2] not in globals():
-            pytest.register_assert_rewrite(_HOMES[name])
+        pytest.register_assert_rewrite(*(home for home in _REWRITTEN if home not in sys.modules))
         value = getattr(import_module(_HOMES[name]), name)
         globals()[name] = value
         return value

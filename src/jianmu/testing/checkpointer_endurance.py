@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from jianmu.memory.checkpoint.base import CheckpointerProtocol, HistoryCapable
-from jianmu.testing.checkpointer_contract import CheckpointerHarness, journal_record, state_at
+from jianmu.testing.checkpointer.harness import CheckpointerHarness
+from jianmu.testing.checkpointer.samples import journal_record, state_at
 
 __all__ = ["CheckpointerEndurance"]
 

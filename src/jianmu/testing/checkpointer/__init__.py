@@ -1,0 +1,1 @@
+"""The suites of checkpointers, one aspect a file."""
