@@ -470,11 +470,11 @@ class ReactiveRunner:
         state = self.state_manager.dump_checkpoint()
         tree = session.position.statuses()
         metadata = session.metadata(outcome)
-        await session.store.save(session.step, state, tree, metadata)
-        session.saved_step = session.step
-        session.emit(
-            "checkpoint.saved", {"thread_id": session.thread_id, "step": session.step, "forced": forced}
-        )
+        step = session.saved_step = (
+            session.step
+        )  # taken, also when this call is cancelled and the save goes on
+        await session.store.save(step, state, tree, metadata)
+        session.emit("checkpoint.saved", {"thread_id": session.thread_id, "step": step, "forced": forced})
         await session.journal.trim(session.has_ended, now=session.finished)
 
 

@@ -1,0 +1,143 @@
+"""Going back to an earlier step: in a copy, or in place when asked to."""
+
+from __future__ import annotations
+
+import operator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from jianmu import Ask, ReactiveRunner, RestorePolicy, Sequence, StateManager, SuspensionMode, node
+from jianmu.errors import CapabilityError, CheckpointExistsError, CheckpointNotFoundError, ConfigError
+from jianmu.memory.checkpoint.file import FileCheckpointer
+from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
+from jianmu.runtime import LeafContext
+from tests.support.checkpointers import TwoMethods
+
+
+class State(BaseModel):
+    log: Annotated[list[str], operator.add] = []
+    answer: str = ""
+
+
+@pytest.fixture(params=["file", "memory"])
+def checkpointer(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    return FileCheckpointer(tmp_path) if request.param == "file" else InMemoryCheckpointer()
+
+
+def runner(keys: list[str]) -> ReactiveRunner:
+    @node
+    async def say(ctx: LeafContext, what: str) -> dict[str, Any]:
+        await ctx.once("key", lambda: keys.append(ctx.idempotency_key))
+        return {"log": [what]}
+
+    return ReactiveRunner(Sequence("s", True, [say("a"), say("b"), say("c")]), StateManager(State))
+
+
+def step_after_a(checkpointer: Any) -> int:
+    """The first step in which the first leaf has ended."""
+    steps = sorted(each.step for each in checkpointer.list_checkpoints("t"))
+    return next(
+        step for step in steps if checkpointer.get_checkpoint("t", step=step)["state"]["log"] == ["a"]
+    )
+
+
+async def test_a_fork_goes_on_from_the_step_and_leaves_the_thread_as_it_is(checkpointer: Any) -> None:
+    keys: list[str] = []
+    first = await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+    before = [each.step for each in checkpointer.list_checkpoints("t")]
+    step = step_after_a(checkpointer)
+    fork = await runner(keys).run(checkpointer=checkpointer, thread_id="t", from_step=step, fork_to="u")
+    assert fork.state.log == ["a", "b", "c"]
+    assert fork.step > step
+    assert [each.step for each in checkpointer.list_checkpoints("t")] == before
+    assert checkpointer.get_checkpoint("t")["step"] == first.step
+    assert len(keys) == 5  # a had ended by then
+    assert len(set(keys)) == 5  # a fork's effects are other effects
+
+    with pytest.raises(CheckpointExistsError, match="'u'"):
+        await runner(keys).run(checkpointer=checkpointer, thread_id="t", from_step=step, fork_to="u")
+    again = await runner(keys).run(checkpointer=checkpointer, thread_id="t", from_step=step, fork_to="v")
+    assert again.state.log == ["a", "b", "c"]
+    assert len(set(keys)) == len(keys) == 7
+
+
+async def test_a_thread_forked_by_hand_has_an_identity_of_its_own(checkpointer: Any) -> None:
+    keys: list[str] = []
+    await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+    checkpointer.fork_thread("t", "u", step=step_after_a(checkpointer))
+    await runner(keys).run(checkpointer=checkpointer, thread_id="u")
+    assert len(set(keys)) == len(keys) == 5
+
+
+async def test_truncation_drops_the_later_steps_and_does_their_work_again(checkpointer: Any) -> None:
+    keys: list[str] = []
+    await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+    step = step_after_a(checkpointer)
+    for round in (1, 2):
+        result = await runner(keys).run(
+            checkpointer=checkpointer, thread_id="t", from_step=step, truncate=True
+        )
+        assert result.state.log == ["a", "b", "c"]
+        steps = [each.step for each in checkpointer.list_checkpoints("t")]
+        assert steps == sorted(set(steps), reverse=True)
+        assert len(set(keys)) == len(keys) == 3 + 2 * round  # each timeline's effects are its own
+
+
+async def test_a_question_can_be_answered_anew_in_a_fork(checkpointer: Any) -> None:
+    def asking() -> ReactiveRunner:
+        return ReactiveRunner(Ask("which?", into="answer"), StateManager(State))
+
+    suspended = await asking().run(
+        checkpointer=checkpointer, thread_id="t", suspension_mode=SuspensionMode.YIELD
+    )
+    [question] = suspended.pending
+    await asking().run(checkpointer=checkpointer, thread_id="t", answers={question.id: "left"})
+    fork = await asking().run(
+        checkpointer=checkpointer,
+        thread_id="t",
+        from_step=suspended.step,
+        fork_to="u",
+        answers={question.id: "right"},
+    )
+    assert fork.state.answer == "right"
+    unchanged = await asking().run(checkpointer=checkpointer, thread_id="t")
+    assert unchanged.state.answer == "left"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"from_step": 2}, ConfigError, "fork_to.*truncate"),
+        ({"from_step": 2, "fork_to": "u", "truncate": True}, ConfigError, "one of them"),
+        ({"truncate": True}, ConfigError, "from_step"),
+        ({"from_step": 2, "fork_to": "t"}, ConfigError, "another id"),
+        (
+            {"from_step": 2, "fork_to": "u", "restore_policy": RestorePolicy.NEVER},
+            ConfigError,
+            "NEVER",
+        ),
+        ({"from_step": 99, "fork_to": "u"}, CheckpointNotFoundError, "99"),
+        ({"from_step": 99, "truncate": True}, CheckpointNotFoundError, "99"),
+    ],
+)
+async def test_history_is_never_rewritten_by_mistake(
+    checkpointer: Any, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    before = [each.step for each in checkpointer.list_checkpoints("t")]
+    with pytest.raises(error, match=words):
+        await runner([]).run(checkpointer=checkpointer, thread_id="t", **arguments)
+    assert [each.step for each in checkpointer.list_checkpoints("t")] == before
+    assert checkpointer.list_threads() == ["t"]
+
+
+async def test_a_back_end_without_history_says_so() -> None:
+    checkpointer = TwoMethods()
+    await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    with pytest.raises(CapabilityError, match="TwoMethods does not offer fork_to="):
+        await runner([]).run(checkpointer=checkpointer, thread_id="t", from_step=1, fork_to="u")
+    with pytest.raises(ConfigError, match="checkpointer"):
+        await runner([]).run(thread_id="t", from_step=1, fork_to="u")
