@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import inspect
+import json
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -152,13 +154,22 @@ class LeafContext:
     async def build_context(self, **kwargs: Any) -> Any:
         """Return what the runner's ContextBuilder makes of the committed state.
 
+        What the builder wants kept (a summary that was paid for) is written to the state at once.
+
         Args:
             kwargs: Further arguments of its `build`, e.g. `tools`.
 
         Raises:
             RunError: The runner was made without `context=`.
         """
-        return await self._session.build_context(kwargs)
+        built = await self._session.build_context(kwargs)
+        updates = getattr(built, "updates", None)
+        if updates:
+            digest = hashlib.sha256(
+                json.dumps(dict(updates), sort_keys=True, default=str).encode()
+            ).hexdigest()
+            await self.publish(f"build_context:{digest[:16]}", updates)
+        return built
 
     def emit(self, type: str, payload: Mapping[str, Any]) -> None:
         """Put an event of your own on the run's bus."""

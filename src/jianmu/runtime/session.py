@@ -371,7 +371,8 @@ class Session:
         """Call the runner's ContextBuilder."""
         if self._context is None:
             raise RunError("no context builder; make the runner with ReactiveRunner(..., context=builder)")
-        built = self._context.build(self.state_manager.get(), thread_id=self.thread_id, **kwargs)
+        build = getattr(self._context, "abuild", None) or self._context.build
+        built = build(self.state_manager.get(), thread_id=self.thread_id, **kwargs)
         return await built if inspect.isawaitable(built) else built
 
     # Control from outside

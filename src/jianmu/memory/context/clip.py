@@ -29,6 +29,10 @@ def clip(
         keep: Which end stays; of ``both``, two thirds are the start.
     """
     text = plain_text(message)
+    if not isinstance(message.content, str):
+        message = message.model_copy(update={"content": text})
+        if counter.message(message) <= limit:
+            return message
     low, high = 0, min(len(text), limit * _LONGEST_TOKEN)
     best: Message | None = None
     while low < high:

@@ -117,18 +117,10 @@ class KnowledgeProvider(ContextProvider):
         self._heading = heading
         self._passages = render or _passages
 
-    def provide(self, request: ContextRequest) -> Provided | Awaitable[Provided]:
+    def provide(self, request: ContextRequest) -> Provided:
         """Return the passages."""
         query = _query(request)
-        if not query:
-            return None
-        found = self._knowledge.retrieve(query, limit=self._limit)
-        return self._later(found) if isinstance(found, Awaitable) else self._entries(found)
-
-    async def _later(self, found: Awaitable[Sequence[object]]) -> Provided:
-        return self._entries(await found)
-
-    def _entries(self, found: Sequence[object]) -> Provided:
+        found = request.resolve(self._knowledge.retrieve(query, limit=self._limit)) if query else ()
         return Entries(found, self._render) if found else None
 
     def _render(self, passages: Sequence[object]) -> str:
