@@ -5,38 +5,51 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 from jianmu.errors import StorageError
+from jianmu.storage.atomic import make_private_folder, write_atomically
+from jianmu.storage.locks import hold
 
 __all__ = ["SharedJsonFile"]
 
-_Signature = tuple[int, int, int]
+_REVISION = "~revision"
+_Signature = tuple[int, int, int, bytes]
 
 
 class SharedJsonFile:
     """A JSON object on disk; the file is 0600, a folder made for it 0700.
 
+    Its first keys are those of `header` and a counter of writes, by which a changed file is known even where
+    the clock of the file system is coarse.
+
     Args:
         path: The file; it need not exist.
+        header: Keys that every written file begins with.
         check: Raises when an object that was read is not one this program understands.
         lock_timeout: Seconds to wait for another process that is writing.
     """
 
-    def __init__(self, path: Path, check: Callable[[dict[str, Any]], None], lock_timeout: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        header: dict[str, Any],
+        check: Callable[[dict[str, Any]], None],
+        lock_timeout: float,
+    ) -> None:
         self.path = path
+        self._header = header
         self._check = check
         self._lock_path = path.with_name(path.name + ".lock")
         self._lock_timeout = lock_timeout
         self._threads = threading.RLock()
         self._data: dict[str, Any] = {}
         self._signature: _Signature | None = None
+        self._is_tidy = False
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[dict[str, Any]]:
@@ -64,29 +77,36 @@ class SharedJsonFile:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = filelock.FileLock(self._lock_path, timeout=self._lock_timeout, mode=0o600)
         try:
-            lock.acquire()
-        except filelock.Timeout as error:
-            raise StorageError(
-                f"{self.path} was locked by another process for {self._lock_timeout:g} s; nothing is written"
-            ) from error
+            make_private_folder(self.path.parent)
+            with hold(self._lock_path, self._lock_timeout) as is_held:
+                if not is_held:
+                    raise StorageError(
+                        f"{self.path} was locked by another process for {self._lock_timeout:g} s; "
+                        "nothing is written"
+                    )
+                self._tidy()
+                yield
         except OSError as error:
-            raise StorageError(f"{self._lock_path} cannot be made: {error.strerror or error}") from error
-        try:
-            yield
-        finally:
-            lock.release()
+            raise StorageError(
+                f"{self.path} cannot be written: {error.strerror or error}; it is as it was"
+            ) from error
+
+    def _tidy(self) -> None:
+        """Once, and while nobody else can write: remove what a process left that died in a write."""
+        if not self._is_tidy:
+            for leftover in self.path.parent.glob(f"{_literal(self.path.name)}.*.tmp"):
+                leftover.unlink(missing_ok=True)
+            self._is_tidy = True
 
     def _refresh(self) -> None:
         try:
             with self.path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                signature = (status.st_mtime_ns, status.st_size, status.st_ino)
+                status, head = os.fstat(file.fileno()), file.read(64)
+                signature = (status.st_mtime_ns, status.st_size, status.st_ino, head)
                 if signature == self._signature:
                     return
-                raw = file.read()
+                raw = head + file.read()
         except FileNotFoundError:
             self._data, self._signature = {}, None
             return
@@ -97,7 +117,7 @@ class SharedJsonFile:
     def _parse(self, raw: bytes) -> dict[str, Any]:
         try:
             data = json.loads(raw.decode("utf-8", "surrogatepass")) if raw.strip() else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StorageError(
                 f"{self.path} is no JSON ({error}); it was left as it is: mend it or move it away"
             ) from error
@@ -109,33 +129,15 @@ class SharedJsonFile:
         return data
 
     def _replace(self) -> None:
-        raw = json.dumps(self._data, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
-        try:
-            handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".", suffix=".tmp")  # made 0600
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(raw)
-                    file.flush()
-                    os.fsync(file.fileno())
-                    status = os.fstat(file.fileno())
-                Path(temporary).replace(self.path)
-            except BaseException:
-                Path(temporary).unlink(missing_ok=True)
-                raise
-            _sync_folder(self.path.parent)
-        except OSError as error:
-            raise StorageError(
-                f"{self.path} cannot be written: {error.strerror or error}; it is as it was"
-            ) from error
-        self._signature = (status.st_mtime_ns, status.st_size, status.st_ino)
+        revision = self._data.get(_REVISION, 0)
+        first = {**self._header, _REVISION: revision + 1 if isinstance(revision, int) else 1}
+        data = {**first, **{key: value for key, value in self._data.items() if key not in first}}
+        raw = json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
+        write_atomically(self.path, [raw])
+        status = self.path.stat()
+        self._data = data
+        self._signature = (status.st_mtime_ns, status.st_size, status.st_ino, raw[:64])
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; Windows neither needs nor allows it."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _literal(name: str) -> str:
+    return "".join(f"[{char}]" if char in "*?[" else char for char in name)

@@ -2,7 +2,7 @@
 
 Format 1: namespaces are nested keys, a record is a node whose ``content`` is a string::
 
-    {"~format": 1, "session": {"prefs": {"pref1": {"content": "likes tea", "metadata": {}}}}}
+    {"~format": 1, "~revision": 7, "session": {"prefs": {"pref1": {"content": "likes tea", "metadata": {}}}}}
 
 A namespace part or key that is ``content``, ``metadata`` or starts with ``~`` is written with one more ``~``,
 so that ``("x",)`` key ``"y"`` and namespace ``("x", "y")`` can share a node. Newer records stand later.
@@ -59,7 +59,9 @@ class SimpleStore:
         self, db_path: str | os.PathLike[str] = ".outputs/jianmu/store.json", *, lock_timeout: float = 30
     ) -> None:
         self.path = Path(db_path)
-        self._file = SharedJsonFile(self.path, _check_format, lock_timeout)
+        self._file = SharedJsonFile(
+            self.path, header={_FORMAT_KEY: FORMAT}, check=_check_format, lock_timeout=lock_timeout
+        )
         self._texts: dict[str, Text] = {}
 
     def record(
@@ -86,7 +88,6 @@ class SimpleStore:
         """Record many items, dicts of the arguments of `record`, in one write: all of them or none."""
         prepared = [self._prepare(**item) for item in items]
         with self._file.changing() as data:
-            data.setdefault(_FORMAT_KEY, FORMAT)
             return [_put(data, *item) for item in prepared]
 
     def retrieve(
