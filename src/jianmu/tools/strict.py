@@ -29,7 +29,7 @@ _KEPT = (
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the strict form of an object schema."""
-    strict = _strict(schema)
+    strict = _strict({**schema, "type": "object", "additionalProperties": False})
     if "$defs" in schema:
         strict["$defs"] = {name: _strict(definition) for name, definition in schema["$defs"].items()}
     return strict
