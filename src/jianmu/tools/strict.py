@@ -26,6 +26,8 @@ _KEPT = (
     "maxItems",
 )
 
+_TELLING = ("$ref", "type", "enum", "const", "anyOf", "oneOf", "allOf")
+
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the strict form of an object schema."""
@@ -36,22 +38,15 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strict(schema: Any) -> dict[str, Any]:
-    if not isinstance(schema, Mapping) or not schema.keys() & {
-        "$ref",
-        "type",
-        "enum",
-        "const",
-        "anyOf",
-        "oneOf",
-        "allOf",
-    }:
+    if not isinstance(schema, Mapping) or schema.keys().isdisjoint(_TELLING):
         return _json_text(schema)
     declared = schema.get("type")
-    if (
-        declared == "object"
-        and not schema.get("properties")
-        and schema.get("additionalProperties") is not False
-    ):
+    if isinstance(declared, list) and not {"object", "array"}.isdisjoint(declared):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        plain = {key: value for key, value in schema.items() if key != "description"}
+        return {**told, "anyOf": [_strict({**plain, "type": one}) for one in declared]}
+    has_free_keys = not schema.get("properties") and schema.get("additionalProperties") is not False
+    if declared == "object" and has_free_keys:
         return _json_text(schema)
     strict = {key: schema[key] for key in _KEPT if key in schema}
     if "$ref" in strict:
