@@ -76,6 +76,9 @@ class FrozenSet(set[V]):
     __ior__ = __iand__ = __isub__ = __ixor__ = _refuse
     __hash__ = None
 
+    def __repr__(self) -> str:
+        return repr(set(self))
+
     def copy(self) -> set[V]:
         """Return a builtin set."""
         return set(self)

@@ -77,7 +77,10 @@ def _zone_out(form: Form, zone: tzinfo | None) -> Form:
     if zone is None:
         return form
     if isinstance(zone, timezone):
-        if zone.tzname(None) != timezone(zone.utcoffset(None)).tzname(None):
+        offset = zone.utcoffset(None)
+        if offset.microseconds:  # fromisoformat reads an offset below a second as UTC
+            form["offset"] = offset // timedelta(microseconds=1)
+        if zone.tzname(None) != timezone(offset).tzname(None):
             form["name"] = str_out(zone.tzname(None))
     elif isinstance(zone, ZoneInfo) and kind is ZoneInfo and zone.key is not None:
         form["zone"] = zone.key
@@ -96,14 +99,14 @@ def _zone_in(form: Form, parsed: tzinfo | None) -> tzinfo | None:
         return ZoneInfo(_text(form["zone"]))
     if parsed is None:
         return None
-    offset = parsed.utcoffset(None)
+    offset = timedelta(microseconds=_int(form["offset"])) if "offset" in form else parsed.utcoffset(None)
     if offset is None:
         raise ValueError("an offset is missing")
     if "name" in form:
         return timezone(offset, str_in(form["name"]))
     if "by" in form:
         return TzInfo(offset.total_seconds())
-    return parsed
+    return timezone(offset)
 
 
 def str_in(payload: Any) -> str:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 from pydantic import BaseModel
 
 from jianmu.codec.frozen import FrozenDict, FrozenList, FrozenSet
 
-__all__ = ["CopyingList", "attributes", "dataclass_like", "lend", "model_like"]
+__all__ = ["CopyingList", "attributes", "dataclass_like", "lend", "model_like", "shallow"]
 
 
 def lend(value: Any) -> Any:
@@ -21,18 +23,51 @@ def lend(value: Any) -> Any:
     if lender is not None:
         return lender(value)
     if isinstance(value, BaseModel):
-        extra, private = value.__pydantic_extra__, value.__pydantic_private__
+        held, extra, private = value.__dict__, value.__pydantic_extra__, value.__pydantic_private__
+        lent = _lend_dict(held)
+        if kind.model_config.get("frozen") and not extra and not private and _identical(lent, held):
+            return value
         return model_like(
-            value,
-            _lend_dict(value.__dict__),
-            _lend_dict(extra) if extra else extra,
-            _lend_dict(private) if private else private,
+            value, lent, _lend_dict(extra) if extra else extra, _lend_dict(private) if private else private
         )
     if isinstance(value, tuple) and hasattr(kind, "_make"):
         return kind._make(map(lend, value))
     if dataclasses.is_dataclass(kind):
-        return dataclass_like(value, _lend_dict(attributes(value)))
+        held = attributes(value)
+        lent = _lend_dict(held)
+        return value if _is_frozen(value) and _identical(lent, held) else dataclass_like(value, lent)
     return value
+
+
+def _is_frozen(value: Any) -> bool:
+    return bool(value.__dataclass_params__.frozen)
+
+
+def _identical(lent: dict[Any, Any], held: dict[Any, Any]) -> bool:
+    return all(map(operator.is_, lent.values(), held.values()))
+
+
+def _lend_frozen_list(value: FrozenList[Any]) -> FrozenList[Any]:
+    lent = [lend(item) for item in list.__iter__(value)]
+    return value if all(map(operator.is_, lent, list.__iter__(value))) else FrozenList(lent)
+
+
+def _lend_frozen_dict(value: FrozenDict[Any, Any]) -> FrozenDict[Any, Any]:
+    lent = _lend_dict(value)
+    return value if _identical(lent, value) else FrozenDict(lent)
+
+
+def shallow(value: Any) -> Any:
+    """Return a copy of an owned value that can only change itself, not what it holds."""
+    kind = type(value)
+    if kind is list or kind is dict or kind is set:
+        return kind(value)
+    if isinstance(value, BaseModel):
+        extra = value.__pydantic_extra__
+        return model_like(value, dict(value.__dict__), dict(extra) if extra else extra, None)
+    if dataclasses.is_dataclass(kind):
+        return dataclass_like(value, attributes(value))
+    return copy(value)
 
 
 def attributes(value: Any) -> dict[str, Any]:
@@ -70,11 +105,11 @@ def _lend_dict(value: dict[Any, Any]) -> dict[Any, Any]:
 _LENDERS: dict[type, Callable[[Any], Any]] = {
     **{kind: lambda value: value for kind in (type(None), bool, int, float, str, bytes)},
     list: lambda value: [lend(item) for item in value],
-    FrozenList: lambda value: FrozenList(map(lend, value)),
+    FrozenList: _lend_frozen_list,
     dict: _lend_dict,
-    FrozenDict: lambda value: FrozenDict(_lend_dict(value)),
+    FrozenDict: _lend_frozen_dict,
     set: set,  # what is hashable does not change
-    FrozenSet: FrozenSet,
+    FrozenSet: lambda value: value,
     tuple: lambda value: tuple(map(lend, value)),
     deque: lambda value: deque(map(lend, value), value.maxlen),
     bytearray: bytearray,

@@ -23,10 +23,13 @@ from jianmu.codec.refusal import MAX_DEPTH, Refusal
 from jianmu.codec.scalars import SCALARS_OUT
 from jianmu.state.lending import CopyingList, attributes, dataclass_like, model_like
 
-__all__ = ["Owner"]
+__all__ = ["DEEP", "FIXED", "FLAT", "Owner"]
 
-Result = tuple[Any, bool]
-"""The state's own value, and whether nothing in it can change."""
+FIXED, FLAT, DEEP = 2, 1, 0
+"""Nothing in a value can change; only the value itself can, not what it holds; anything may."""
+
+Result = tuple[Any, int]
+"""The state's own value, and which of the three it is."""
 
 Taker = Callable[[Any, int, bool], Result]
 
@@ -63,11 +66,11 @@ class Owner:
             tuple: self._tuple,
             frozenset: self._tuple,
             deque: self._deque,
-            bytearray: lambda value, depth, frozen: (bytearray(value), False),
+            bytearray: lambda value, depth, frozen: (bytearray(value), FLAT),
         }
 
     def take(self, value: Any) -> Result:
-        """Return the state's own form of `value`, and whether nothing in it can change.
+        """Return the state's own form of `value`, and whether it is FIXED, FLAT or DEEP.
 
         A value that contains itself stays as it is: it cannot be saved, and the save will say so.
 
@@ -75,11 +78,11 @@ class Owner:
             Refusal: A model in it holds what its own class refuses.
         """
         if type(value) in _FIXED:
-            return value, True
+            return value, FIXED
         try:
             return self._take(value, MAX_DEPTH, False)
         except _Untakeable:
-            return value, True
+            return value, FIXED
 
     def _take(self, value: Any, depth: int, frozen: bool) -> Result:
         if depth <= 0:
@@ -99,68 +102,71 @@ class Owner:
             return self._dataclass
         return _share
 
-    def _items(self, values: Any, owner: Any, depth: int, frozen: bool) -> tuple[list[Any], bool]:
+    def _items(self, values: Any, owner: Any, depth: int, frozen: bool) -> tuple[list[Any], int]:
+        """Return the items, and FIXED if they all are, else DEEP."""
         out: list[Any] = []
-        fixed = True
+        level = FIXED
         try:
             for value in values:
                 if type(value) in _FIXED:
                     out.append(value)
                     continue
-                own, still = self._take(value, depth, frozen)
+                own, inner = self._take(value, depth, frozen)
                 out.append(own)
-                fixed = fixed and still
+                level = level if inner == FIXED else DEEP
         except Refusal as refusal:
             refusal.inside(len(out), owner)
             raise
-        return out, fixed
+        return out, level
 
     def _fields(
         self, fields: dict[Any, Any], owner: Any, depth: int, frozen: bool
-    ) -> tuple[dict[Any, Any], bool]:
+    ) -> tuple[dict[Any, Any], int]:
+        """Return the fields, and FIXED if they all are, else DEEP."""
         own: dict[Any, Any] = {}
-        fixed = True
+        level = FIXED
         key: Any = ""
         try:
             for key, value in fields.items():
                 if type(value) in _FIXED:
                     own[key] = value
                     continue
-                own[key], still = self._take(value, depth, frozen)
-                fixed = fixed and still
+                own[key], inner = self._take(value, depth, frozen)
+                level = level if inner == FIXED else DEEP
         except Refusal as refusal:
             refusal.inside(key, owner)
             raise
-        return own, fixed
+        return own, level
 
     def _list(self, value: Any, depth: int, frozen: bool) -> Result:
-        items, fixed = self._items(list.__iter__(value), value, depth, frozen)
-        return (FrozenList(items), fixed) if frozen else (items, False)
+        items, level = self._items(list.__iter__(value), value, depth, frozen)
+        return (FrozenList(items), level) if frozen else (items, _outside(level))
 
     def _set(self, value: Any, depth: int, frozen: bool) -> Result:
-        items, fixed = self._items(value, value, depth, frozen)
-        return (FrozenSet(items), fixed) if frozen else (set(items), False)
+        items, level = self._items(value, value, depth, frozen)
+        return (FrozenSet(items), level) if frozen else (set(items), _outside(level))
 
     def _tuple(self, value: Any, depth: int, frozen: bool) -> Result:
         if not value:
-            return value, True
-        items, fixed = self._items(value, value, depth, frozen)
+            return value, FIXED
+        items, level = self._items(value, value, depth, frozen)
         if all(new is old for new, old in zip(items, value, strict=True)):
-            return value, fixed
+            return value, level
         kind = type(value)
-        return (kind._make(items) if hasattr(kind, "_make") else kind(items)), fixed
+        return (kind._make(items) if hasattr(kind, "_make") else kind(items)), level
 
     def _deque(self, value: deque[Any], depth: int, frozen: bool) -> Result:
-        return deque(self._items(value, value, depth, frozen)[0], value.maxlen), False
+        items, level = self._items(value, value, depth, frozen)
+        return deque(items, value.maxlen), _outside(level)
 
     def _dict(self, value: dict[Any, Any], depth: int, frozen: bool) -> Result:
         kind = type(value)
-        own, fixed = self._fields(value, value, depth, frozen)
+        own, level = self._fields(value, value, depth, frozen)
         if kind is dict or kind is FrozenDict:
-            return (FrozenDict(own), fixed) if frozen else (own, False)
+            return (FrozenDict(own), level) if frozen else (own, _outside(level))
         if isinstance(value, defaultdict):
-            return defaultdict(value.default_factory, own), False
-        return kind(own), False
+            return defaultdict(value.default_factory, own), _outside(level)
+        return kind(own), _outside(level)
 
     def _model(self, kind: type[BaseModel]) -> Taker:
         freeze = bool(kind.model_config.get("frozen"))
@@ -168,25 +174,30 @@ class Owner:
         def take(value: BaseModel, depth: int, frozen: bool) -> Result:
             if self._check:
                 _check_model(kind, value)
-            held, fixed = self._fields(value.__dict__, value, depth, freeze)
+            held, level = self._fields(value.__dict__, value, depth, freeze)
             extra, private = value.__pydantic_extra__, value.__pydantic_private__
             if extra:
-                extra, still = self._fields(extra, value, depth, freeze)
-                fixed = fixed and still
+                extra, inner = self._fields(extra, value, depth, freeze)
+                level = min(level, inner)
             if private:
-                private, fixed = self._fields(private, value, depth, False)[0], False
-            return model_like(value, held, extra, private), freeze and fixed
+                private, level = self._fields(private, value, depth, False)[0], DEEP
+            return model_like(value, held, extra, private), level if freeze else _outside(level)
 
         return take
 
     def _dataclass(self, value: Any, depth: int, frozen: bool) -> Result:
         freeze = bool(type(value).__dataclass_params__.frozen)
-        held, fixed = self._fields(attributes(value), value, depth, freeze)
-        return dataclass_like(value, held), freeze and fixed
+        held, level = self._fields(attributes(value), value, depth, freeze)
+        return dataclass_like(value, held), level if freeze else _outside(level)
+
+
+def _outside(level: int) -> int:
+    """What a container is that can change itself, by what its contents are."""
+    return FLAT if level == FIXED else DEEP
 
 
 def _share(value: Any, depth: int, frozen: bool) -> Result:
-    return value, True
+    return value, FIXED
 
 
 def _check_model(kind: type[BaseModel], value: BaseModel) -> None:

@@ -12,8 +12,8 @@ from jianmu.codec.fragments import Fragment, ListFragment, ListText
 from jianmu.codec.frozen import FrozenList
 from jianmu.codec.refusal import Path, Refusal
 from jianmu.errors import StateValidationError
-from jianmu.state.lending import CopyingList, lend
-from jianmu.state.ownership import Owner
+from jianmu.state.lending import CopyingList, lend, shallow
+from jianmu.state.ownership import FIXED, FLAT, Owner
 from jianmu.state.schema import FieldRule
 
 __all__ = ["ListSlot", "Slot", "ValueSlot", "make_slot", "take_items"]
@@ -26,20 +26,22 @@ class ValueSlot:
 
     Args:
         value: The state's own value.
-        fixed: Whether nothing in it can change, so that readers may share it.
+        level: FIXED if readers may share it, FLAT if a copy of the outermost layer is enough for them.
         text: Its JSON text, if that is known.
     """
 
-    __slots__ = ("_fragment", "fixed", "value")
+    __slots__ = ("_fragment", "_level", "value")
 
-    def __init__(self, value: Any, fixed: bool, text: bytes | None = None) -> None:
+    def __init__(self, value: Any, level: int, text: bytes | None = None) -> None:
         self.value = value
-        self.fixed = fixed
+        self._level = level
         self._fragment = None if text is None else Fragment(text)
 
     def read(self) -> Any:
         """Return the value, or a copy where it can change."""
-        return self.value if self.fixed else lend(self.value)
+        if self._level == FIXED:
+            return self.value
+        return shallow(self.value) if self._level == FLAT else lend(self.value)
 
     def freeze(self, name: str, encode: Encode) -> Fragment:
         """Return the JSON text; it is made once."""
@@ -129,15 +131,15 @@ def make_slot(name: str, rule: FieldRule | None, value: Any, owner: Owner, plain
         StateValidationError: A model in the value holds what its own class refuses.
     """
     if rule is not None and rule.ephemeral:
-        return ValueSlot(value, True)
+        return ValueSlot(value, FIXED)
     if rule is not None and rule.grows and type(value) is list:
         items, fixed = take_items(name, value, owner)
         return ListSlot(items, fixed, list(map(to_json, plain)) if type(plain) is list else None)
     try:
-        own, fixed = owner.take(value)
+        own, level = owner.take(value)
     except Refusal as refusal:
         raise _refused(refusal, (name,)) from None
-    return ValueSlot(own, fixed, None if plain is _UNKNOWN else to_json(plain))
+    return ValueSlot(own, level, None if plain is _UNKNOWN else to_json(plain))
 
 
 def take_items(name: str, items: list[Any], owner: Owner, start: int = 0) -> tuple[list[Any], bool]:
@@ -150,9 +152,9 @@ def take_items(name: str, items: list[Any], owner: Owner, start: int = 0) -> tup
     all_fixed = True
     try:
         for item in items:
-            mine, fixed = owner.take(item)
+            mine, level = owner.take(item)
             own.append(mine)
-            all_fixed = all_fixed and fixed
+            all_fixed = all_fixed and level == FIXED
     except Refusal as refusal:
         raise _refused(refusal, (name, start + len(own))) from None
     return own, all_fixed
