@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from jianmu import __version__
+from jianmu.cli.chat.command import chat
 from jianmu.cli.demo import demo
 from jianmu.errors import JianmuError
 
@@ -43,6 +44,7 @@ def app() -> typer.Typer:
     ) -> None:
         """Agents that keep their place and their knowledge."""
 
+    commands.command()(chat)
     commands.command()(demo)
     return commands
 

@@ -1,0 +1,5 @@
+"""`python -m jianmu.cli`."""
+
+from jianmu.cli import main
+
+main()

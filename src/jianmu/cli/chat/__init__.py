@@ -1,0 +1,1 @@
+"""A terminal chat that remembers, and goes on where it was."""

@@ -1,0 +1,108 @@
+"""What a line that begins with a slash does."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from jianmu.cli.chat.shown import shown
+from jianmu.cli.chat.store import ChatStore
+
+__all__ = ["ChatCommands"]
+
+_PAGE = 20
+
+
+class ChatCommands:
+    """The slash commands and the thread that the talk is on.
+
+    Args:
+        store: The chat's file.
+        console: Where answers go.
+        thread: The thread to begin with.
+    """
+
+    def __init__(self, store: ChatStore, console: Console, thread: str) -> None:
+        self.thread = thread
+        self._store = store
+        self._console = console
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": self._help,
+            "memory": self._memory,
+            "threads": self._threads,
+            "fork": self._fork,
+            "forget": self._forget,
+        }
+
+    def run(self, line: str) -> None:
+        """Run one command line."""
+        name, _, argument = line[1:].partition(" ")
+        command = self._commands.get(name)
+        if command is None:
+            self._console.print(f"no command /{escape(name)}; /help lists them")
+            return
+        command(argument.strip())
+
+    def _help(self, argument: str) -> None:
+        """/help: this list."""
+        for command in self._commands.values():
+            self._console.print(escape(inspect.getdoc(command) or ""))
+        self._console.print("/quit: leave; Ctrl-C stops an answer")
+
+    def _memory(self, query: str) -> None:
+        """/memory [QUERY]: what is remembered, newest first, or what fits the query."""
+        store = self._store
+        if query:
+            found = store.memory.search(query, limit=_PAGE)
+        else:
+            found = store.long_term.list(namespace=store.namespace, limit=_PAGE)
+        if not found:
+            self._console.print("nothing is remembered" + (" about that" if query else " yet"))
+            return
+        table = Table("id", "memory", box=None)
+        for item in found:
+            table.add_row(escape(str(item["id"])), shown(item["content"]))
+        self._console.print(table)
+
+    def _threads(self, name: str) -> None:
+        """/threads [NAME]: the threads; with a name, talk on that one (new if it does not exist)."""
+        if name:
+            self.thread = name
+            self._console.print(f"now on thread {escape(name)}")
+            return
+        for thread in self._store.checkpointer.list_threads() or [self.thread]:
+            mark = "*" if thread == self.thread else " "
+            self._console.print(f"{mark} {escape(thread)}")
+
+    def _fork(self, name: str) -> None:
+        """/fork [NAME]: go on in a copy of this thread; the old one stays as it is."""
+        taken = set(self._store.checkpointer.list_threads())
+        if self.thread not in taken:
+            self._console.print("nothing was said on this thread yet")
+            return
+        new = name or next(
+            candidate for n in range(2, len(taken) + 3) if (candidate := f"{self.thread}-{n}") not in taken
+        )
+        self._store.checkpointer.fork_thread(self.thread, new)
+        self.thread = new
+        self._console.print(f"now on thread {escape(new)}")
+
+    def _forget(self, what: str) -> None:
+        """/forget ID, /forget thread or /forget all: a memory, this thread, or every memory here."""
+        store = self._store
+        if what == "all":
+            count = store.long_term.delete_all(store.namespace)
+            self._console.print(f"forgot {count} memories")
+        elif what == "thread":
+            store.checkpointer.delete_thread(self.thread)
+            self._console.print(f"forgot thread {escape(self.thread)}")
+        elif not what:
+            self._console.print("say which: /forget ID (see /memory), /forget thread or /forget all")
+        elif store.memory.delete(what):
+            self._console.print("forgotten")
+        else:
+            self._console.print(f"no memory has the id {escape(what)}; /memory lists them")

@@ -1,0 +1,207 @@
+"""One terminal session: lines in, streamed answers out."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from jianmu.agents.chat_model import ChatModel, StreamRestarted, TextDelta
+from jianmu.agents.events import (
+    AgentEvent,
+    AgentResult,
+    ModelFinished,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from jianmu.agents.react import ReActAgent
+from jianmu.cli.chat.commands import ChatCommands
+from jianmu.cli.chat.settings import ChatSettings
+from jianmu.cli.chat.shown import shown
+from jianmu.cli.chat.store import ChatStore
+from jianmu.errors import JianmuError
+
+__all__ = ["ChatSession"]
+
+_LONGEST_SHOWN = 200
+
+
+class ChatSession:
+    """One terminal session.
+
+    Args:
+        settings: What was set.
+        model: Who answers.
+        store: The file of threads and memories.
+        console: Where it is shown.
+        read: Asks the user for a line; raises EOFError at the end and KeyboardInterrupt at Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        settings: ChatSettings,
+        model: ChatModel,
+        store: ChatStore,
+        console: Console,
+        read: Callable[[str], str] = input,
+    ) -> None:
+        self._console = console
+        self._model = model
+        self._read = read
+        self._agent = ReActAgent(
+            model,
+            system_prompt=settings.system_prompt,
+            memory=store.memory,
+            memory_use=settings.memory,
+            checkpointer=store.checkpointer,
+            max_steps=settings.max_steps,
+        )
+        self._commands = ChatCommands(store, console, settings.thread)
+
+    def loop(self) -> None:
+        """Talk until the user leaves; every turn is saved step by step."""
+        with asyncio.Runner() as runner:
+            try:
+                self._greet()
+                self._go_on(runner)
+                while (line := self._ask()) is not None:
+                    self._take(runner, line)
+            finally:
+                close = getattr(self._model, "aclose", None)
+                if close is not None:
+                    runner.run(close())
+
+    def _greet(self) -> None:
+        self._console.print(
+            f"[bold]jianmu chat[/bold] · model {escape(self._model.name)} · thread "
+            f"{escape(self._commands.thread)} · /help for commands"
+        )
+
+    def _ask(self) -> str | None:
+        while True:
+            try:
+                line = self._read("> ").strip()
+            except EOFError:
+                self._console.print()
+                return None
+            except KeyboardInterrupt:
+                self._console.print("\n[dim]/quit or Ctrl-D leaves; the thread is saved[/dim]")
+                continue
+            if line in ("/quit", "/exit"):
+                return None
+            if line:
+                return line
+
+    def _take(self, runner: asyncio.Runner, line: str) -> None:
+        if not line.startswith("/"):
+            self._turn(runner, line)
+            return
+        thread = self._commands.thread
+        try:
+            self._commands.run(line)
+        except JianmuError as error:
+            self._console.print(f"[red]{escape(str(error))}[/red]")
+        if self._commands.thread != thread:
+            self._go_on(runner)
+
+    def _go_on(self, runner: asyncio.Runner) -> None:
+        """End the turn that was cut off in this thread, if there is one."""
+        stored = runner.run(self._agent.stored_turn(self._commands.thread))
+        if stored is None:
+            return
+        count = len(stored.state.messages)
+        self._console.print(
+            f"[dim]going on with thread {escape(self._commands.thread)}: {count} messages[/dim]"
+        )
+        if stored.unfinished:
+            said = stored.user_message.text if stored.user_message is not None else ""
+            self._console.print(f"[dim]the last turn was cut off and goes on now:[/dim] {shown(said)}")
+            self._turn(runner, None)
+
+    def _turn(self, runner: asyncio.Runner, text: str | None) -> None:
+        answers: dict[str, Any] | None = None
+        try:
+            while True:
+                result = runner.run(self._show(text, answers))
+                if result is None or not result.pending:
+                    return
+                text, answers = None, self._decide(result)
+        except KeyboardInterrupt:
+            self._console.print("\n[dim]stopped; the thread is saved[/dim]")
+        except JianmuError as error:
+            self._console.print(f"\n[red]{escape(str(error))}[/red]")
+
+    def _decide(self, result: AgentResult) -> dict[str, Any]:
+        answers: dict[str, Any] = {}
+        for pending in result.pending:
+            self._console.print(
+                f"[yellow]{escape(pending.tool)}[/yellow] {shown(str(dict(pending.arguments)))}"
+            )
+            reply = self._read("run it? [y/N] ").strip().lower()
+            answers[pending.id] = reply in ("y", "yes", "是")
+        return answers
+
+    async def _show(self, text: str | None, answers: dict[str, Any] | None) -> AgentResult | None:
+        result: AgentResult | None = None
+        async with self._agent.stream(text, thread_id=self._commands.thread, answers=answers) as events:
+            with _on_interrupt(events.interrupt):
+                async for event in events:
+                    self._print(event)
+                    if isinstance(event, TurnFinished):
+                        result = event.result
+        return result
+
+    def _print(self, event: AgentEvent) -> None:
+        say = self._console.print
+        match event:
+            case TextDelta(text):
+                say(shown(text), end="", highlight=False, soft_wrap=True)
+                self._mid_line = True
+            case StreamRestarted(reason=reason):
+                say(f"\n[dim]connection lost, starting again: {escape(reason)}[/dim]")
+            case ModelFinished(message=message):
+                if message.text and not self._mid_line:  # saved before a restart: no deltas came
+                    say(shown(message.text), highlight=False, soft_wrap=True)
+                elif self._mid_line:
+                    say()
+                self._mid_line = False
+            case ToolStarted(call):
+                say(
+                    f"[cyan]· {escape(call.name)}[/cyan] [dim]{_short(str(call.arguments))}[/dim]",
+                    highlight=False,
+                )
+            case ToolFinished(_, message):
+                colour = "red" if message.is_error else "green"
+                say(f"[{colour}]  {_short(message.text)}[/{colour}]", highlight=False)
+            case TurnFinished(result) if result.outcome in ("step_limit", "interrupted"):
+                say(f"[yellow]({result.outcome.replace('_', ' ')})[/yellow]")
+            case _:
+                pass
+
+    _mid_line = False
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return shown(flat if len(flat) <= _LONGEST_SHOWN else flat[:_LONGEST_SHOWN] + " …")
+
+
+@contextmanager
+def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C end the turn properly; where a loop has no signals it cancels the turn, saved too."""
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGINT, stop)
+    except NotImplementedError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
