@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from jianmu.memory.checkpoint import extract_checkpoint_payload, make_checkpoint_envelope
-from jianmu.memory.checkpoint.arguments import check_step, check_thread_id, require_later_step
+from jianmu.memory.checkpoint.arguments import check_step, check_thread_id
 from jianmu.memory.checkpoint.base import CheckpointerProtocol, HistoryCapable
 from jianmu.memory.checkpoint.plain import encode_plain
 from jianmu.testing import CheckpointerContract
@@ -30,8 +28,6 @@ class DictCheckpointer:
     ) -> None:
         check_thread_id(thread_id)
         check_step(step)
-        newest = self.get_checkpoint(thread_id)
-        require_later_step(thread_id, step, newest and newest["step"])
         envelope = make_checkpoint_envelope(step, state_dump, tree_state, runtime_metadata)
         self._shelf[thread_id] = encode_plain(envelope)
 
@@ -46,9 +42,6 @@ class TestDictCheckpointer(CheckpointerContract):
 
     def make(self, home: Path) -> DictCheckpointer:
         return DictCheckpointer(self.shelves.setdefault(home, {}))
-
-    @pytest.mark.skip(reason="it has no lock, and two objects may race")
-    def test_two_objects_race_on_one_thread_and_every_step_is_saved_once(self, home: Path) -> None: ...
 
 
 def test_two_methods_are_a_checkpointer_without_history() -> None:

@@ -59,6 +59,7 @@ class CheckpointerProtocol(Protocol):
         Raises:
             CheckpointArgumentError: An empty thread id, or a step that is no non-negative int.
             CheckpointExistsError: The thread already has this step or a later one; nothing was written.
+                A back end that is not `JournalCapable` takes its last step again, and the later one counts.
             EncodeError: A value that is not plain JSON data; the last good checkpoint stays.
             StorageError: The disk or the database refused; the last good checkpoint stays.
         """

@@ -44,6 +44,7 @@ class ConcurrencySuite(CheckpointerHarness):
         if not self.durable:
             pytest.skip("a store in memory has one object")
         stores = [self.make(home) for _ in range(2)]
+        self.journal(stores[0])  # a back end without one gets the last step again
 
         def work(index: int) -> list[int]:
             won = []

@@ -14,6 +14,7 @@ from jianmu.errors import (
 from jianmu.memory.checkpoint.base import (
     CheckpointerProtocol,
     HistoryCapable,
+    JournalCapable,
 )
 from jianmu.testing.checkpointer.harness import CheckpointerHarness, close
 from jianmu.testing.checkpointer.samples import HOSTILE_IDS
@@ -54,7 +55,20 @@ class ThreadIdSuite(CheckpointerHarness):
             store.save_checkpoint("t", bad, {})
         assert store.get_checkpoint("t") is None
 
+    def test_the_last_step_can_be_saved_again_where_there_is_no_journal(
+        self, store: CheckpointerProtocol, home: Path
+    ) -> None:
+        if isinstance(store, JournalCapable):
+            pytest.skip(f"{type(store).__name__} has a journal")
+        store.save_checkpoint("t", 5, {"n": 5})
+        store.save_checkpoint("t", 5, {"n": 5}, None, {"journal": ["an answer"]})
+        envelope = self.again(store, home).get_checkpoint("t")
+        assert (envelope["step"], envelope["runtime_metadata"]) == (5, {"journal": ["an answer"]})
+        store.save_checkpoint("t", 6, {"n": 6})
+        assert store.get_checkpoint("t")["state"] == {"n": 6}
+
     def test_a_step_is_never_rewritten(self, store: CheckpointerProtocol, home: Path) -> None:
+        self.journal(store)  # a back end without one gets the last step again, with the answers inside
         store.save_checkpoint("t", 5, {"n": 5})
         for step in (5, 4, 0):
             for writer in (store, self.again(store, home)):
