@@ -97,6 +97,7 @@ class Demo:
         saved = self._place.saved()
         statuses: dict[str, str] = dict(saved["tree"] or {}) if saved else {}
         turn, step = (int(saved["state"]["turn"]), int(saved["step"])) if saved else (0, 0)
+        first_step = step
         is_first_save = bool(self.story.deaths)
         with self._process() as child:
             self.watcher.started(process, child.pid, step if saved else None)
@@ -121,7 +122,7 @@ class Demo:
                     return True
                 if self._kill_at and turn >= self._kill_at[0] and not is_first_save:
                     self._kill(child)
-                    return self._bury(process)
+                    return self._bury(process, first_step)
             raise RunError(f"the learner ended by itself (exit code {child.wait()}): {self._last_words()}")
 
     def _kill(self, child: subprocess.Popen[str]) -> None:
@@ -131,12 +132,12 @@ class Demo:
         child.kill()  # SIGKILL; on Windows TerminateProcess
         child.wait()
 
-    def _bury(self, process: int) -> bool:
+    def _bury(self, process: int, first_step: int) -> bool:
         saved = self._place.saved()
         statuses: dict[str, str] = dict(saved["tree"] or {}) if saved else {}
         turn, step = (int(saved["state"]["turn"]), int(saved["step"])) if saved else (0, 0)
         running = [name for path, name in self.leaves.items() if statuses.get(path) == "RUNNING"]
-        death = Death(process, step, turn, running)
+        death = Death(process, step, step - first_step, turn, running)
         self.story.deaths.append(death)
         self.watcher.died(death, statuses)
         return False

@@ -18,6 +18,7 @@ class Death:
     Attributes:
         process: Which process, from 1.
         step: The newest saved step when it died.
+        tick: The same as a tick of this process, from 1.
         turn: The turn it was at.
         running: The names of the leaves that were RUNNING.
         resumed_step: The first step the next process saved.
@@ -25,6 +26,7 @@ class Death:
 
     process: int
     step: int
+    tick: int
     turn: int
     running: list[str]
     resumed_step: int | None = None

@@ -92,7 +92,7 @@ class Screen:
         self._console.print(
             Text.assemble(
                 ("✖ SIGKILL", "bold red"),
-                f" at step {death.step}, turn {death.turn} of {self._turns}, in {at}",
+                f" at tick {death.tick} (step {death.step}), turn {death.turn} of {self._turns}, in {at}",
             )
         )
         self._console.print(self._picture(death.turn, statuses))
@@ -136,13 +136,12 @@ def _branch(node: Behaviour, path: str, statuses: dict[str, str], parent: Tree) 
 
 
 def _deaths(story: Story) -> Table:
-    table = Table(
-        "process", "killed after step", "in the middle of", "went on at step", "", title="Its place"
-    )
+    table = Table("process", "killed after", "in the middle of", "the next went on at", "", title="Its place")
     for death in story.deaths:
-        mark = Text("✔ the next", "green") if death.went_on_exactly else Text("✘", "red")
+        mark = Text("✔", "green") if death.went_on_exactly else Text("✘", "red")
         running = ", ".join(death.running) or "between two ticks"
-        table.add_row(str(death.process), str(death.step), running, str(death.resumed_step), mark)
+        died = f"tick {death.tick}, step {death.step}"
+        table.add_row(str(death.process), died, running, f"tick 1, step {death.resumed_step}", mark)
     table.caption = f"finished at step {story.last_step}"
     return table
 
