@@ -12,7 +12,7 @@ from py_trees import behaviours
 from py_trees.common import Status
 from pydantic import BaseModel
 
-from jianmu import ReactiveRunner, Sequence, StateManager, SuspensionMode, node
+from jianmu import ReactiveRunner, Selector, Sequence, StateManager, SuspensionMode, node
 from jianmu.errors import ConfigError, EncodeError, StateValidationError, StorageError
 from jianmu.memory.checkpoint.file import FileCheckpointer
 from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
@@ -236,3 +236,38 @@ async def test_each_suspension_is_saved_once_and_forced() -> None:
     result = await runner.run(checkpointer=checkpointer, suspension_mode=SuspensionMode.YIELD)
     assert [payload["forced"] for _, payload in events] == [False, True]
     assert result.step == events[-1][1]["step"]
+
+
+async def test_a_configured_checkpointer_serves_all_runs_of_its_runner_until_it_is_closed() -> None:
+    config = RuntimeCheckpointConfig(enabled=True, backend="memory")
+    with ReactiveRunner(say("a"), StateManager(State), config=config) as runner:
+        await runner.run()
+        again = await runner.run({"log": ["b"]})
+    assert again.state.log == ["a", "b", "a"]
+    runner.close()
+    assert (await runner.run()).state.log == ["a"]
+
+
+async def test_a_change_of_the_state_between_ticks_still_causes_its_tick_after_a_crash() -> None:
+    @node
+    def ready(ctx: LeafContext) -> bool:
+        return bool(ctx.state.anything)
+
+    @node
+    async def wait(ctx: LeafContext) -> None:
+        await ctx.ask("never answered")
+
+    def tree() -> Selector:
+        return Selector("s", False, [ready(), wait()])
+
+    checkpointer = InMemoryCheckpointer()
+    runner = ReactiveRunner(tree(), StateManager(State))
+    task = asyncio.create_task(runner.run(checkpointer=checkpointer))
+    while not runner.pending:
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)
+    runner.state_manager.update({"anything": True})
+    runner.cancel()  # saves at once, before the tick that the change would have caused
+    assert (await task).outcome == "cancelled"
+    again = ReactiveRunner(tree(), StateManager(State)).run(checkpointer=checkpointer)
+    assert (await asyncio.wait_for(again, 5)).status is Status.SUCCESS

@@ -37,13 +37,12 @@ class Activity:
     Args:
         session: The run it belongs to.
         leaf: Its leaf.
-        path: The leaf's index path.
     """
 
-    def __init__(self, session: Session, leaf: AsyncNode, path: str) -> None:
+    def __init__(self, session: Session, leaf: AsyncNode) -> None:
         self._session = session
         self._leaf = leaf
-        self.path = path
+        self.path = path = session.index.path_of[id(leaf)]
         self.number = leaf.activation
         self.ctx = LeafContext(session, leaf, path)
         self.task: asyncio.Task[LeafReturn] | None = None

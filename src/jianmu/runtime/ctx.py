@@ -89,7 +89,7 @@ class LeafContext:
         Inside a `once` call it is that call's, else the leaf's own. It is the same again when the effect is
         repeated after a crash, and differs for every other effect.
         """
-        own = self._session.idempotency_key(self.path, self.activation)
+        own = self._session.identity.idempotency_key(self.path, self.activation)
         current = current_idempotency_key.get()
         return current if current is not None and current.startswith(own + "/") else own
 
@@ -121,13 +121,13 @@ class LeafContext:
             journal = self._session.journal
             found, plain = journal.find(self.path, self.activation, f"once:{key}")
             if not found:
-                with self._session.effect_under_way():
+                with self._session.leaves.effect_under_way():
                     plain = codec.encode(await self._call(key, fn, args))
                     await journal.append(self.path, self.activation, f"once:{key}", plain)
             return codec.decode(plain)
 
     async def _call(self, key: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        own = self._session.idempotency_key(self.path, self.activation)
+        own = self._session.identity.idempotency_key(self.path, self.activation)
         token = current_idempotency_key.set(f"{own}/{key}")
         try:
             answer = fn(*args)

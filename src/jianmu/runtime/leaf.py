@@ -146,7 +146,7 @@ class ConditionNode(AsyncNode):
 
     def update(self) -> Status:
         """Evaluate; RUNNING means: not yet, ask again at the next tick."""
-        activity = Activity(self._session, self, self._session.path_of(self))
+        activity = Activity(self._session, self)
         args, kwargs = self._arguments
         try:
             result = self._function(activity.ctx, *args, **kwargs)

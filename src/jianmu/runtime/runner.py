@@ -6,24 +6,21 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from py_trees.behaviour import Behaviour
-from pydantic import BaseModel
+from py_trees.common import Status
 
-from jianmu.errors import (
-    CheckpointNotFoundError,
-    ConfigError,
-    RunError,
-    UnknownQuestionError,
-)
+from jianmu.errors import CheckpointNotFoundError, ConfigError, RunError, UnknownQuestionError
 from jianmu.events import RuntimeEventBus
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
 from jianmu.memory.checkpoint.factory import create_checkpointer
 from jianmu.project import RuntimeCheckpointConfig
 from jianmu.runtime.hold import ThreadHold
+from jianmu.runtime.options import InputData, RunOptions
 from jianmu.runtime.result import Outcome, Question, RestorePolicy, RunResult, SuspensionMode
+from jianmu.runtime.schedule import calls_for_tick
 from jianmu.runtime.session import Session
 from jianmu.runtime.store import RUNNER_KEY, ThreadStore
 from jianmu.runtime.tree import TreeIndex
@@ -33,22 +30,6 @@ __all__ = ["ReactiveRunner"]
 
 _SETTLE_TICKS = 1_000
 """A tree that never comes to rest beside an open question is suspended after so many more ticks."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The arguments of one call of `run`."""
-
-    input_data: Any
-    thread_id: str
-    interval: int
-    policy: RestorePolicy
-    mode: SuspensionMode
-    answers: Mapping[str, Any]
-    max_ticks: int | None
-    from_step: int | None
-    fork_to: str | None
-    truncate: bool
 
 
 class _Ticket:
@@ -101,13 +82,14 @@ class ReactiveRunner:
         self._config = config if config is not None else RuntimeCheckpointConfig()
         self._context = context
         self._tick_period = tick_period
+        self._own_checkpointer: CheckpointerProtocol | None = None
         self._busy = threading.Lock()
         self._tickets: weakref.WeakSet[_Ticket] = weakref.WeakSet()
         self._session: Session | None = None
 
     def run(
         self,
-        input_data: Mapping[str, Any] | BaseModel | None = None,
+        input_data: InputData = None,
         *,
         checkpointer: CheckpointerProtocol | None = None,
         thread_id: str = "default",
@@ -150,10 +132,10 @@ class ReactiveRunner:
             LivelockError: The tree keeps causing its own ticks.
             RunError: This runner is running already.
         """
-        options = _Options(
+        options = RunOptions(
             input_data=input_data,
             thread_id=thread_id,
-            interval=_interval(checkpoint_interval, self._config.interval),
+            interval=self._config.interval if checkpoint_interval is None else checkpoint_interval,
             policy=restore_policy,
             mode=suspension_mode,
             answers=dict(answers or {}),
@@ -162,7 +144,6 @@ class ReactiveRunner:
             fork_to=fork_to,
             truncate=truncate,
         )
-        _check(options)
         ticket = _Ticket()
         self._tickets.add(ticket)
         return self._run(ticket, options, checkpointer)
@@ -217,43 +198,66 @@ class ReactiveRunner:
             ticket.cancel()
         return bool(tickets)
 
+    def close(self) -> None:
+        """Close the checkpointer that was made from the config; safe to call twice."""
+        own, self._own_checkpointer = self._own_checkpointer, None
+        close = getattr(own, "close", None)
+        if close is not None:
+            close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
     # The run
 
     async def _run(
-        self, ticket: _Ticket, options: _Options, checkpointer: CheckpointerProtocol | None
+        self, ticket: _Ticket, options: RunOptions, checkpointer: CheckpointerProtocol | None
     ) -> RunResult:
         if not self._busy.acquire(blocking=False):
             raise RunError(
                 "this runner is running already; a tree has one position, so make one runner per run"
             )
         try:
-            store = self._open_store(checkpointer, options.fork_to or options.thread_id)
-            index = TreeIndex(self.root)
-            if store.keeps:
-                index.check_supported()
-            session = Session(
-                index,
-                self.state_manager,
-                store,
-                self.event_bus,
-                context=self._context,
-                tick_period=self._tick_period,
-                livelock_after=self.livelock_after,
+            store = ThreadStore(
+                self._configured() if checkpointer is None else checkpointer,
+                options.fork_to or options.thread_id,
             )
+            session = self._open_session(store)
             return await self._hold_and_run(session, ticket, options)
         finally:
             self._tickets.discard(ticket)
             self._busy.release()
 
-    def _open_store(self, checkpointer: CheckpointerProtocol | None, thread_id: str) -> ThreadStore:
-        if checkpointer is not None or not self._config.enabled:
-            return ThreadStore(checkpointer, thread_id)
-        return ThreadStore(create_checkpointer(self._config), thread_id, close_at_end=True)
+    def _configured(self) -> CheckpointerProtocol | None:
+        if self._config.enabled and self._own_checkpointer is None:
+            self._own_checkpointer = create_checkpointer(self._config)
+        return self._own_checkpointer
 
-    async def _hold_and_run(self, session: Session, ticket: _Ticket, options: _Options) -> RunResult:
-        store = session.store
-        hold = ThreadHold(store, session.fail_from_any_thread)
-        store.listen(self.event_bus.emit)
+    def _open_session(self, store: ThreadStore) -> Session:
+        index = TreeIndex(self.root)
+        if store.keeps:
+            index.check_supported()
+        return Session(
+            index,
+            self.state_manager,
+            store,
+            self.event_bus,
+            context=self._context,
+            tick_period=self._tick_period,
+            livelock_after=self.livelock_after,
+        )
+
+    async def _hold_and_run(self, session: Session, ticket: _Ticket, options: RunOptions) -> RunResult:
+        hold = ThreadHold(session.store, session.fail_from_any_thread)
+        session.store.listen(self.event_bus.emit)
         try:
             await hold.take()
             try:
@@ -261,10 +265,11 @@ class ReactiveRunner:
             finally:
                 await hold.release()
         finally:
-            await store.close()
-            await self._drain_events()
+            await session.store.close()
+            if not self.event_bus.idle:
+                await asyncio.to_thread(self.event_bus.drain, 2.0)
 
-    async def _bind_and_run(self, session: Session, ticket: _Ticket, options: _Options) -> RunResult:
+    async def _bind_and_run(self, session: Session, ticket: _Ticket, options: RunOptions) -> RunResult:
         unsubscribe = self.state_manager.subscribe(session.state_changed)
         for leaf in session.index.leaves:
             leaf.bind(session)
@@ -277,14 +282,14 @@ class ReactiveRunner:
             return result
         finally:
             session.questions.close(keep=keep)
-            await session.stop_tree()
+            await session.leaves.stop()
             for leaf in session.index.leaves:
                 leaf.bind(None)
             unsubscribe()
             if not keep:
                 self._session = None
 
-    async def _main(self, session: Session, options: _Options) -> RunResult:
+    async def _main(self, session: Session, options: RunOptions) -> RunResult:
         await self._travel(session, options)
         restored = await self._try_restore_from_checkpoint(session, options)
         if not restored:
@@ -295,39 +300,31 @@ class ReactiveRunner:
         if restored and session.finished:
             if options.input_data is None:
                 return self._result(session, "completed")
-            self._start_round(session, options.input_data)
+            self.state_manager.update(options.input_fields)
+            session.start_round()
         elif restored:
             await self._go_on(session)
         try:
-            outcome = await self._loop(session, options)
+            outcome = await self._loop(session, options, tick_first=not restored or session.finished)
         except asyncio.CancelledError:
-            await self._close(session, "cancelled")
+            await self._end(session, "cancelled")
             raise
-        if outcome != "completed":
-            await self._close(session, outcome)
+        await self._end(session, outcome)
         return self._result(session, "completed" if session.finished else outcome)
 
     async def _go_on(self, session: Session) -> None:
         """Let the leaves start again that were RUNNING, without a tick: none was due."""
-        if session.questions.undelivered or not session.identity_saved:
+        if session.questions.undelivered or not session.identity.saved:
             await self._save_checkpoint_now(session)
-            self._deliver(session)
-        session.resume_leaves()
-        session.start_leaves()
-        session.resumed = True
+            self._deliver_answers(session)
+        session.leaves.resume()
+        session.leaves.start()
 
-    def _start_round(self, session: Session, input_data: Any) -> None:
-        self.state_manager.update(_fields(input_data))
-        session.start_epoch()
-        session.due = True
-
-    async def _loop(self, session: Session, options: _Options) -> Outcome:
+    async def _loop(self, session: Session, options: RunOptions, *, tick_first: bool) -> Outcome:
         """Tick and wait in turn until the run ends."""
-        tick_now = not session.resumed
+        tick_now = tick_first
         settling = 0
-        while True:
-            if session.cancelled:
-                return "cancelled"
+        while not session.cancelled:
             if tick_now:
                 session.tick()
                 limit = options.max_ticks is not None and session.ticks >= options.max_ticks
@@ -336,28 +333,31 @@ class ReactiveRunner:
                     return "completed"
                 if limit:
                     return "max_ticks"
-                session.start_leaves()
-            causes = await session.next_causes()
+                session.leaves.start()
+            causes = await session.schedule.next_causes()
             if session.failure is not None:
                 raise session.failure
             if session.questions.undelivered:
                 await self._save_checkpoint_now(session)
-                self._deliver(session)
+                self._deliver_answers(session)
             elif options.mode is SuspensionMode.YIELD and session.questions.waiting:
                 settling += 1
-                if not session.any_leaf_done or settling > _SETTLE_TICKS:
+                if not session.leaves.any_done or settling > _SETTLE_TICKS:
                     return "suspended"
             elif session.questions.fresh:
                 await self._save_checkpoint_now(session)
-            tick_now = session.calls_for_tick(causes)
+            tick_now = calls_for_tick(causes)
+        return "cancelled"
 
-    async def _close(self, session: Session, outcome: Outcome) -> None:
+    async def _end(self, session: Session, outcome: Outcome) -> None:
         """Commit the end of a run whose root is still RUNNING."""
+        if outcome == "completed":
+            return
         if outcome == "suspended":
             await self._save_checkpoint_now(session, outcome)
-            await session.drain_effects(self.drain_timeout)
+            await session.leaves.drain_effects(self.drain_timeout)
         session.questions.close(keep=True)
-        if outcome == "suspended" and session.any_leaf_done:
+        if outcome == "suspended" and session.leaves.any_done:
             session.tick()
             await self._save_checkpoint_now(session, "completed" if session.finished else outcome)
         elif outcome == "cancelled" or session.questions.undelivered:
@@ -374,34 +374,31 @@ class ReactiveRunner:
             errors=dict(session.errors),
         )
 
-    def _deliver(self, session: Session) -> None:
+    def _deliver_answers(self, session: Session) -> None:
         for question_id in session.questions.deliver():
             session.emit("question.answered", {"thread_id": session.thread_id, "id": question_id})
 
-    async def _drain_events(self) -> None:
-        if not self.event_bus.idle:
-            await asyncio.to_thread(self.event_bus.drain, 2.0)
-
     # Restore
 
-    async def _travel(self, session: Session, options: _Options) -> None:
+    async def _travel(self, session: Session, options: RunOptions) -> None:
         """Go back to an earlier step, in a copy or in place."""
         store = session.store
         if options.fork_to is not None:
             fork = store.history("fork_to=").fork_thread
             await store.writer.call(fork, options.thread_id, options.fork_to, step=options.from_step)
         elif options.from_step is not None:
-            newest = await store.load()
             truncate = store.history("from_step=").truncate_thread
+            cut = await store.load()
             await store.writer.call(truncate, options.thread_id, step=options.from_step)
-            session.leave_behind(newest)
+            if cut is not None:
+                session.identity.leave_behind(cut["runtime_metadata"].get(RUNNER_KEY, {}))
 
-    async def _try_restore_from_checkpoint(self, session: Session, options: _Options) -> bool:
+    async def _try_restore_from_checkpoint(self, session: Session, options: RunOptions) -> bool:
         """Take up the newest checkpoint; return whether there was one to take up.
 
         Raises:
             CheckpointNotFoundError: There is none, and the policy is REQUIRED.
-            TreeChangedError: The tree is not the one that was saved.
+            TreeChangedError: The tree is not the one that was saved, and the run had not ended.
             StateValidationError: The saved state does not fit the schema.
         """
         envelope = await session.store.load()
@@ -414,45 +411,43 @@ class ReactiveRunner:
         session.step = session.saved_step = envelope["step"]
         if options.policy is RestorePolicy.NEVER:
             return False
-        metadata, tree = dict(envelope["runtime_metadata"]), envelope["tree"]
+        metadata, tree = dict(envelope["runtime_metadata"]), envelope["tree"] or {}
         runner = metadata.pop(RUNNER_KEY, {})
-        saved_tree = runner.get("tree", {})
-        if "fingerprint" in saved_tree:
-            session.index.check_fingerprint(saved_tree["fingerprint"])
+        position = runner.get("tree", {})
+        if tree.get("0") in (Status.SUCCESS.name, Status.FAILURE.name) and not session.index.matches(
+            position
+        ):
+            # Nothing of a finished tree is needed but its result: the next round may have another tree.
+            tree, position = {"0": tree["0"]}, {}
+        session.index.check_fingerprint(position)
         self.state_manager.initialize(envelope["state"])
         self.state_manager.restore_runtime_metadata(metadata)
         await session.load_metadata(runner)
         session.position.reset()
-        self._restore_tree_status(session, tree or {}, saved_tree)
-        self._repair_running_composite_pointers(session, saved_tree)
+        self._restore_tree_status(session, tree, position)
+        self._repair_running_composite_pointers(session, position)
         session.index.mark()
-        session.emit(
-            "checkpoint.restored",
-            {
-                "thread_id": session.thread_id,
-                "has_state": bool(envelope["state"]),
-                "has_tree_state": bool(tree),
-            },
-        )
+        told = {"has_state": bool(envelope["state"]), "has_tree_state": bool(tree)}
+        session.emit("checkpoint.restored", {"thread_id": session.thread_id, **told})
         return True
 
     def _restore_tree_status(
-        self, session: Session, tree_state: Mapping[str, str], saved_tree: Mapping[str, Any]
+        self, session: Session, tree_state: Mapping[str, str], position: Mapping[str, Any]
     ) -> None:
         """Set every node's status, counters and deadlines, by attributes alone."""
         session.position.restore_statuses(tree_state)
-        session.position.restore_attributes(saved_tree)
+        session.position.restore_attributes(position)
 
-    def _repair_running_composite_pointers(self, session: Session, saved_tree: Mapping[str, Any]) -> None:
+    def _repair_running_composite_pointers(self, session: Session, position: Mapping[str, Any]) -> None:
         """Set `current_child` of every composite, so that the next tick goes on at the right child."""
-        session.position.restore_pointers(saved_tree)
+        session.position.restore_pointers(position)
 
     # Save
 
     async def _maybe_save_checkpoint(self, session: Session, interval: int, *, last: bool) -> None:
         """Save after a tick, if it is the interval's turn, the last tick, or the first of a new identity."""
         is_due = session.total_ticks % interval == 0
-        if is_due or last or not session.identity_saved:
+        if is_due or last or not session.identity.saved:
             outcome = "completed" if session.finished else "running"
             await self._save(session, outcome, forced=last or not is_due)
 
@@ -461,7 +456,7 @@ class ReactiveRunner:
         await self._save(session, outcome, forced=True)
 
     async def _save(self, session: Session, outcome: str, *, forced: bool) -> None:
-        session.identity_saved = True
+        session.identity.saved = True
         session.questions.fresh = False
         if not session.store.keeps:
             return
@@ -470,45 +465,8 @@ class ReactiveRunner:
         state = self.state_manager.dump_checkpoint()
         tree = session.position.statuses()
         metadata = session.metadata(outcome)
-        step = session.saved_step = (
-            session.step
-        )  # taken, also when this call is cancelled and the save goes on
+        step = session.saved_step = session.step
+        # Even when this call is cancelled the save goes on, and the step is taken.
         await session.store.save(step, state, tree, metadata)
         session.emit("checkpoint.saved", {"thread_id": session.thread_id, "step": step, "forced": forced})
-        await session.journal.trim(session.has_ended, now=session.finished)
-
-
-def _interval(wanted: int | None, configured: int) -> int:
-    interval = configured if wanted is None else wanted
-    if type(interval) is not int or interval < 1:
-        raise ConfigError(f"checkpoint_interval must be a whole number of ticks, 1 or more; not {interval!r}")
-    return interval
-
-
-def _fields(input_data: Any) -> dict[str, Any]:
-    if isinstance(input_data, BaseModel):
-        return {name: getattr(input_data, name) for name in input_data.model_fields_set}
-    return dict(input_data)
-
-
-def _check(options: _Options) -> None:
-    """Refuse arguments that do not fit together."""
-    if not options.thread_id:
-        raise ConfigError("thread_id must be a non-empty string")
-    if options.max_ticks is not None and options.max_ticks < 1:
-        raise ConfigError(f"max_ticks must be 1 or more, or None; not {options.max_ticks!r}")
-    if options.fork_to is not None and options.truncate:
-        raise ConfigError("fork_to= leaves the thread as it is and truncate=True cuts it; pass one of them")
-    if options.fork_to is not None and options.fork_to == options.thread_id:
-        raise ConfigError("fork_to= is the thread itself; pass another id, or truncate=True")
-    if options.from_step is not None and options.fork_to is None and not options.truncate:
-        raise ConfigError(
-            "from_step= alone would rewrite what was saved after it; pass fork_to='a new id' to keep it, or "
-            "truncate=True to drop it"
-        )
-    if options.truncate and options.from_step is None:
-        raise ConfigError("truncate=True needs from_step=, the last step to keep")
-    if (options.fork_to or options.truncate) and options.policy is RestorePolicy.NEVER:
-        raise ConfigError(
-            "from_step= and fork_to= go on from a checkpoint, which RestorePolicy.NEVER ignores"
-        )
+        await session.journal.trim(session.leaves.has_ended, now=session.finished)

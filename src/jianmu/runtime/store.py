@@ -31,12 +31,9 @@ class ThreadStore:
     Args:
         checkpointer: The back end, or None for a run that keeps nothing.
         thread_id: The thread.
-        close_at_end: Whether `close` also closes the back end.
     """
 
-    def __init__(
-        self, checkpointer: CheckpointerProtocol | None, thread_id: str, *, close_at_end: bool = False
-    ) -> None:
+    def __init__(self, checkpointer: CheckpointerProtocol | None, thread_id: str) -> None:
         keeps_nothing = type(checkpointer) is NullCheckpointer
         self.checkpointer: CheckpointerProtocol | None = None if keeps_nothing else checkpointer
         self.thread_id = thread_id
@@ -47,7 +44,6 @@ class ThreadStore:
         self._history = backend if isinstance(backend, HistoryCapable) else None
         self._events = backend if isinstance(backend, EventSource) else None
         self.leases = backend if isinstance(backend, LeaseCapable) else None
-        self._close_at_end = close_at_end
         self._last: dict[str, Any] | None = None
         self._unsubscribe: Callable[[], None] | None = None
 
@@ -152,10 +148,7 @@ class ThreadStore:
         return self._history
 
     async def close(self) -> None:
-        """Wait for calls under way, and close what was made for this run."""
-        close = getattr(self.checkpointer, "close", None)
-        if self._close_at_end and close is not None:
-            await self.writer.call(close)
+        """Wait for calls under way; the back end stays open, as it may serve other runs."""
         await self.writer.close()
         if self._unsubscribe is not None:
             self._unsubscribe()

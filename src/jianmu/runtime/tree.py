@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from py_trees.behaviour import Behaviour
@@ -46,7 +47,8 @@ class TreeIndex:
             if attribute.counts and not isinstance(node, AsyncNode)
         ]
         self._dumping = [node for node in self.nodes if kinds.has_dump(node)]
-        self._statuses: list[Status] = []
+        self._statuses = [Status.INVALID] * len(self.nodes)
+        self._before = self._statuses
         self._counts: list[Any] = []
         self.mark()
 
@@ -76,12 +78,17 @@ class TreeIndex:
         memory = getattr(node, "memory", None)
         return f"{self.paths[i]} {kind} {node.name!r}" + ("" if memory is None else f" memory={bool(memory)}")
 
-    def check_fingerprint(self, saved: list[str]) -> None:
-        """Compare with the tree that was saved.
+    def matches(self, position: Mapping[str, Any]) -> bool:
+        """Whether this is the tree whose position was saved."""
+        return bool(position.get("fingerprint", self.fingerprint) == self.fingerprint)
+
+    def check_fingerprint(self, position: Mapping[str, Any]) -> None:
+        """Compare with the tree whose position was saved.
 
         Raises:
             TreeChangedError: With the first difference.
         """
+        saved: list[str] = position.get("fingerprint", self.fingerprint)
         for then, now in zip(saved, self.fingerprint, strict=False):
             if then != now:
                 raise TreeChangedError(_changed(f"saved was node {then}, now it is node {now}"))
@@ -111,8 +118,14 @@ class TreeIndex:
         counts = [list(count) if type(count) is list else count for count in counts]
         counts.extend([node.dump() for node in self._dumping])  # type: ignore[attr-defined]
         changed = statuses != self._statuses or counts != self._counts
-        self.previous_statuses, self._statuses, self._counts = self._statuses, statuses, counts
+        self._before, self._statuses, self._counts = self._statuses, statuses, counts
         return changed
+
+    def changes(self) -> Iterator[tuple[Behaviour, str, Status]]:
+        """Yield each node whose status the last `mark` found changed, with its path and its status before."""
+        for node, path, before, now in zip(self.nodes, self.paths, self._before, self._statuses, strict=True):
+            if now is not before:
+                yield node, path, before
 
     @property
     def statuses(self) -> list[Status]:

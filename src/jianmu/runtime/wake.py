@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Literal
 
 __all__ = ["Cause", "Wake"]
 
-Cause = Literal["leaf", "state", "timer", "period", "tick", "answer", "question", "cancel", "failure"]
+Cause = Literal[
+    "leaf", "state", "timer", "period", "tick", "answer", "question", "effect", "cancel", "failure"
+]
 """Why the run woke: the first five cause a tick, the others only have it look."""
 
 
@@ -32,13 +35,18 @@ class Wake:
             running = None
         if running is self._loop:
             self.add(cause)
-        elif not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.add, cause)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self.add, cause)
 
     @property
     def pending(self) -> bool:
         """Whether a cause waits to be taken."""
         return bool(self._causes)
+
+    def has(self, cause: Cause) -> bool:
+        """Whether this cause waits to be taken."""
+        return cause in self._causes
 
     def take(self) -> set[Cause]:
         """Return the causes since the last call."""
