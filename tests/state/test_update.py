@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections import defaultdict, deque
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from typing import Annotated, Any, NoReturn
 
 import pytest
@@ -20,6 +23,7 @@ from pydantic import (
 
 from jianmu import Ephemeral, StateManager
 from jianmu.errors import ConfigError, StateError, StateValidationError
+from tests.codec.likeness import difference
 
 
 def longest(old: str, new: str) -> str:
@@ -68,6 +72,37 @@ def test_nothing_added_changes_nothing_and_clears_nothing() -> None:
     assert state.get().log == ["in"]
     assert heard == []
     assert state.dump_runtime_metadata() == {"updates": 0}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (0.0, -0.0),
+        (1, True),
+        (1, 1.0),
+        (Decimal("0.1"), Decimal("0.10")),
+        (datetime(2026, 1, 1, 9, tzinfo=timezone(timedelta(hours=9))), datetime(2026, 1, 1, tzinfo=UTC)),
+        (datetime(2026, 1, 1), datetime(2026, 1, 1, fold=1)),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        ({1}, {True}),
+        ([(1,)], [(True,)]),
+        ([1, [0.0]], [1, [-0.0]]),
+        (defaultdict(list), defaultdict(dict)),
+        (deque([1]), deque([1], 3)),
+        (Item(), Item(n=0)),
+        (frozenset({(0.0,)}), frozenset({(-0.0,)})),
+    ],
+)
+def test_a_new_value_that_only_equals_the_old_one_is_still_taken(old: Any, new: Any) -> None:
+    state = started(anything=old)
+    state.dump_checkpoint()
+    heard: list[frozenset[str]] = []
+    state.subscribe(heard.append)
+    state.update({"anything": new})
+    assert heard == [{"anything"}]
+    again = StateManager(S)
+    again.initialize(state.dump_checkpoint())
+    assert difference(again.get().anything, new) is None
 
 
 def test_values_are_coerced_as_the_schema_says() -> None:
