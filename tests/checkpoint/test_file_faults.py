@@ -13,6 +13,7 @@ import pytest
 from jianmu.errors import EncodeError, StorageError
 from jianmu.memory import FileCheckpointer
 from jianmu.memory.checkpoint.base import JournalRecord
+from jianmu.memory.checkpoint.thread_file import Head, ThreadFile
 
 
 def fail_after(real: Callable[..., Any], calls: int, error: int) -> Callable[..., Any]:
@@ -223,3 +224,25 @@ def test_a_file_that_may_not_grow_keeps_what_was_saved(tmp_path: Path) -> None:
     assert store.get_checkpoint("t")["state"]["n"] == last  # type: ignore[index]
     store.save_checkpoint("t", last + 1, {"n": "room again"})
     assert len(store.list_checkpoints("t")) == last + 1
+
+
+def test_a_thread_rewritten_while_it_is_forked_is_an_error_and_no_fork(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileCheckpointer(tmp_path, durability="flush")
+    for step in range(1, 6):
+        store.save_checkpoint("t", step, {"n": step})
+    real = ThreadFile.until
+
+    def until_and_then_pruned(self: ThreadFile, step: int | None) -> list[Head]:
+        heads = real(self, step)
+        FileCheckpointer(tmp_path).prune("t", keep_last=2)
+        return heads
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ThreadFile, "until", until_and_then_pruned)
+        with pytest.raises(StorageError, match="rewritten while it was read"):
+            store.fork_thread("t", "fork")
+    assert store.list_threads() == ["t"]
+    store.fork_thread("t", "fork")
+    assert [info.step for info in store.list_checkpoints("fork")] == [5, 4]

@@ -1,14 +1,23 @@
 """InMemoryCheckpointer: the contract, and what is its own."""
 
+import operator
+import threading
 from pathlib import Path
+from typing import Annotated
 
 import pytest
+from pydantic import BaseModel
 
-from jianmu.errors import CheckpointArgumentError
+from jianmu import StateManager
+from jianmu.errors import CheckpointArgumentError, EncodeError
 from jianmu.memory import InMemoryCheckpointer
 from jianmu.memory.checkpoint.base import HistoryCapable, JournalCapable, LeaseCapable
 from jianmu.testing import CheckpointerContract, CheckpointerEndurance
 from jianmu.testing.checkpointer_contract import Clock
+
+
+class Chat(BaseModel):
+    messages: Annotated[list[dict[str, str]], operator.add] = []
 
 
 class TestInMemoryCheckpointer(CheckpointerContract):
@@ -55,3 +64,28 @@ def test_a_hundred_steps_are_kept_by_default() -> None:
 def test_a_history_that_means_nothing_is_refused(history: int) -> None:
     with pytest.raises(CheckpointArgumentError, match="history"):
         InMemoryCheckpointer(history=history)
+
+
+def test_a_managers_dump_is_kept_apart_from_its_owner_and_its_readers() -> None:
+    manager = StateManager(Chat)
+    manager.initialize({"messages": [{"text": "x"}] * 5})
+    store = InMemoryCheckpointer()
+    dump = manager.dump_checkpoint()
+    store.save_checkpoint("t", 1, dump)
+    dump["messages"].append("changed by its owner")
+    loaded = store.get_checkpoint("t")
+    assert loaded is not None
+    assert type(loaded["state"]) is dict
+    assert loaded["state"]["messages"] == [{"text": "x"}] * 5
+    loaded["state"]["messages"].clear()
+    assert len(store.get_checkpoint("t")["state"]["messages"]) == 5  # type: ignore[index]
+
+
+def test_a_value_that_only_memory_can_hold_is_kept_and_listed() -> None:
+    store = InMemoryCheckpointer()
+    store.save_checkpoint("t", 1, {"pair": (1, 2), "kind": frozenset({1})})
+    assert store.get_checkpoint("t")["state"] == {"pair": (1, 2), "kind": frozenset({1})}  # type: ignore[index]
+    assert store.list_checkpoints("t")[0].size > 0
+    with pytest.raises(EncodeError):
+        store.save_checkpoint("t", 2, {"lock": threading.Lock()})
+    assert store.get_checkpoint("t")["step"] == 1  # type: ignore[index]

@@ -111,7 +111,7 @@ class FileCheckpointer:
         body = encode_plain(make_checkpoint_envelope(step, state_dump, tree_state, runtime_metadata))
         line = self._codec.encode("checkpoint", thread_id, body, time=self._clock(), step=step)
         with _storage_errors(f"save step {step} of", thread_id), self._writing(thread_id) as (files, lease):
-            known = self._places.pop(thread_id, None)
+            known = self._recall(thread_id)
             if known is None or files.log.identify() != known.file:
                 known = None
                 newest = files.newest_step()
@@ -166,7 +166,7 @@ class FileCheckpointer:
         check_thread_id(thread_id)
         files = self._files(thread_id)
         with _storage_errors("delete", thread_id), self._guard(thread_id):
-            self._places.pop(thread_id, None)
+            self._recall(thread_id)
             existed = remove_file(files.log.path)
             if remove_file(files.journal.path) or existed:
                 sync_folder(self.root)
@@ -230,7 +230,7 @@ class FileCheckpointer:
             if gone:
                 kept = [head for head in reversed(heads) if head not in gone]
                 files.log.rewrite(files.lines_at(kept))
-                self._places.pop(thread_id, None)
+                self._recall(thread_id)
                 _follow(files, lease)
             return len(gone)
 
@@ -332,6 +332,11 @@ class FileCheckpointer:
             with hold_for_one_write(thread_id, files.gate, files.lease):
                 yield files, None
 
+    def _recall(self, thread_id: str) -> _Place | None:
+        """Return how far the thread had come, and forget it until the next save has succeeded."""
+        with self._master:
+            return self._places.pop(thread_id, None)
+
     def _remember(self, thread_id: str, file: FileId, step: int, lease: FileLease | None) -> None:
         with self._master:
             self._places[thread_id] = _Place(file, step)
@@ -343,7 +348,7 @@ class FileCheckpointer:
     def _settle(self, files: ThreadFile, lease: FileLease | None) -> None:
         """After a fork or a truncation: no journal of another time, and the holder knows the file."""
         remove_file(files.journal.path)
-        self._places.pop(files.thread_id, None)
+        self._recall(files.thread_id)
         _follow(files, lease)
 
     def _forget(self, lease: FileLease) -> None:

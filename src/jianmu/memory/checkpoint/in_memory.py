@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from jianmu.codec.dump import dump_json
+from jianmu.codec.dump import StateDump, dump_json
 from jianmu.errors import CheckpointExistsError, EncodeError, LeaseLostError, ThreadBusyError
 from jianmu.memory.checkpoint.arguments import (
     check_count,
@@ -40,7 +40,7 @@ class _Saved:
 
     def info(self) -> CheckpointInfo:
         return CheckpointInfo(
-            step=self.step, time=datetime.fromtimestamp(self.time, UTC), size=len(dump_json(self.envelope))
+            step=self.step, time=datetime.fromtimestamp(self.time, UTC), size=_size(self.envelope)
         )
 
 
@@ -61,6 +61,7 @@ class InMemoryCheckpointer:
     """Keeps the last steps of each thread in this object; safe to share between threads.
 
     What goes in and what comes out is copied (`copy.deepcopy`), so nothing outside can change what is kept.
+    Of a state manager's dump the text is kept, which never changes: such a save costs what changed.
 
     Args:
         history: How many steps to keep of each thread, the newest ones; None keeps all.
@@ -87,7 +88,8 @@ class InMemoryCheckpointer:
         """Keep a copy of one snapshot."""
         check_thread_id(thread_id)
         check_step(step)
-        envelope = _copied(make_checkpoint_envelope(step, state_dump, tree_state, runtime_metadata))
+        envelope = _copied(make_checkpoint_envelope(step, {}, tree_state, runtime_metadata))
+        envelope["state"] = _kept(state_dump)
         with self._lock:
             self._check_fence(thread_id)
             saved = self._threads.setdefault(thread_id, _Thread()).saved
@@ -252,6 +254,20 @@ class InMemoryLease:
 
     def __exit__(self, *exc: object) -> None:
         self.release()
+
+
+def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(state, StateDump):
+        return _copied(dict(state))
+    parts = state.parts
+    return StateDump({key: parts[key] if key in parts else _copied(state[key]) for key in state})
+
+
+def _size(envelope: dict[str, Any]) -> int:
+    try:
+        return len(dump_json(envelope))
+    except (ValueError, RecursionError):  # a value that only memory can hold
+        return len(repr(envelope))
 
 
 def _copied(value: Value) -> Value:

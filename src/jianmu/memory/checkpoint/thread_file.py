@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jianmu.errors import CheckpointCorruptError
+from jianmu.errors import CheckpointCorruptError, StorageError
 from jianmu.memory.checkpoint.arguments import no_such_step
 from jianmu.memory.checkpoint.base import CheckpointInfo
 from jianmu.memory.checkpoint.envelope import extract_checkpoint_payload
@@ -135,12 +135,19 @@ class ThreadFile:
         raise no_such_step(self.thread_id, step)
 
     def lines_at(self, heads: list[Head]) -> Iterator[bytes]:
-        """Yield the lines of `heads` in their order."""
+        """Yield the lines of `heads` in their order.
+
+        Raises:
+            StorageError: The file was rewritten since the heads were read.
+        """
         with self.log.open() as reader:
             if reader is None:
-                raise FileNotFoundError(f"{self.log.path} was removed while it was read")
+                raise self._changed()
             for head in heads:
-                yield reader.read(head.start, head.length)
+                line = reader.read(head.start, head.length)
+                if len(line) != head.length or step_of(line) != head.step or is_sound(line) != head.sound:
+                    raise self._changed()
+                yield line
 
     def journal_records(self) -> list[Any]:
         """Return the journal's records in the order of writing.
@@ -256,6 +263,11 @@ class ThreadFile:
             thread_id=self.thread_id,
             step=step,
             previous_step=previous,
+        )
+
+    def _changed(self) -> StorageError:
+        return StorageError(
+            f"thread {self.thread_id!r} was rewritten while it was read; nothing was done, try again"
         )
 
     def _note_torn(self, reader: LogReader, newest: Line | None) -> None:

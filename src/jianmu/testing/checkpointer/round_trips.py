@@ -5,18 +5,22 @@ from __future__ import annotations
 import copy
 import json
 import math
+import operator
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field
 
 from jianmu.errors import (
     JianmuError,
 )
 from jianmu.memory.checkpoint.base import (
     CheckpointerProtocol,
+    HistoryCapable,
 )
+from jianmu.state import StateManager
 from jianmu.testing.checkpointer.harness import CheckpointerHarness
 
 __all__ = ["RoundTripSuite"]
@@ -30,6 +34,14 @@ HARD_TEXTS = (
     "' OR 1=1 --",
 )
 HARD_NUMBERS = (0, -1, 2**53 + 1, -(2**63) - 1, 2**80, 0.1, -0.0, 1e308, 5e-324, 1.0, True, False, None)
+
+
+class Conversation(BaseModel):
+    """A state as agents keep it."""
+
+    messages: Annotated[list[dict[str, str]], operator.add] = Field(default_factory=list)
+    profile: dict[str, Any] = Field(default_factory=dict)
+    count: int = 0
 
 
 class RoundTripSuite(CheckpointerHarness):
@@ -116,6 +128,45 @@ class RoundTripSuite(CheckpointerHarness):
                 assert exact(envelope["state"]) == exact(state)
                 assert envelope["tree"] == {str(step): "RUNNING"}
                 assert envelope["runtime_metadata"] == {"step": step}
+
+    def test_the_dumps_of_a_state_manager_come_back_as_their_plain_data(
+        self, store: CheckpointerProtocol, home: Path
+    ) -> None:
+        manager = StateManager(Conversation)
+        manager.initialize({"messages": [{"text": "汉字\u2028"}]})
+        expected: list[str] = []
+        for step in range(40):
+            update: dict[str, Any] = {"messages": [{"text": f"message {step}"}] * (step % 3)}
+            if step % 5 == 0:
+                update["profile"] = {"seen": step, "tags": {"a", "b"}}
+            if step == 30:
+                update["count"] = 2**70
+            manager.update(update)
+            dump = manager.dump_checkpoint()
+            expected.append(exact(dict(dump)))
+            store.save_checkpoint("t", step, dump, {"0": "RUNNING"})
+            del dump
+            assert exact(store.get_checkpoint("t")["state"]) == expected[-1]
+        reader = self.again(store, home)
+        assert exact(reader.get_checkpoint("t")["state"]) == expected[-1]
+        if isinstance(reader, HistoryCapable):
+            for step in (0, 1, 17, 30, 39):
+                envelope = reader.get_checkpoint("t", step=step)
+                assert envelope is not None
+                assert exact(envelope["state"]) == expected[step]
+
+    def test_dumps_and_plain_dicts_may_follow_each_other(
+        self, store: CheckpointerProtocol, home: Path
+    ) -> None:
+        manager = StateManager(Conversation)
+        manager.initialize()
+        for step in range(12):
+            manager.update({"messages": [{"text": str(step)}]})
+            dump = manager.dump_checkpoint()
+            state: dict[str, Any] = dump if step % 3 else {**dict(dump), "extra": step}
+            store.save_checkpoint("t", step, state)
+            reader = store if step % 2 else self.again(store, home)
+            assert exact(reader.get_checkpoint("t")["state"]) == exact(dict(state))
 
     def test_deep_nesting_is_kept_or_refused_and_the_last_good_step_stays(
         self, store: CheckpointerProtocol, home: Path
