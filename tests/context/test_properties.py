@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +56,7 @@ FILTERS = st.lists(
     ),
     max_size=3,
 )
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Library:
@@ -179,24 +178,23 @@ def test_a_turn_begins_with_the_turn_before_while_nothing_is_dropped(
     block=st.sampled_from([0.1, 0.25, 0.5]),
 )
 def test_drops_come_in_blocks(sizes: list[int], budget: int, block: float) -> None:
-    """Between two cuts, at least a block's worth of tokens has come in, so cuts are few."""
+    """Between two cuts about a block's worth of tokens has come in, whatever stands beside the history."""
     history = [
         Message(role="user" if i % 2 == 0 else "assistant", content="word " * size)
         for i, size in enumerate(sizes)
     ]
     limit = TokenBudget(budget, block=block)
-    builder = ContextBuilder([StateHistoryProvider()], budget=limit)
+    builder = ContextBuilder([StateHistoryProvider(), lambda request: request.values["note"]], budget=limit)
     cuts = 0
     before: tuple[Message, ...] = ()
     for end in range(1, len(history) + 1, 2):
-        messages = builder.build(history[:end]).messages
-        cuts += messages[: len(before)] != before
-        before = messages
+        built = builder.build(history[:end], note="note " * (end % 7))
+        cuts += built.messages[: len(before)] != before
+        before = built.messages[: built.stable]
     came = limit.count(history)
-    assert cuts <= came / (limit.available * block * 0.8) + 1
+    assert cuts <= came / (limit.available * block * 0.8) + 2
 
 
-@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(history=histories(max_turns=4), copies=st.integers(100, 400), data=st.data())
 def test_long_histories_hold_to_the_same(history: list[Message], copies: int, data: st.DataObject) -> None:

@@ -16,7 +16,7 @@ from jianmu.messages import Message
 __all__ = ["Section", "assemble"]
 
 
-@dataclass
+@dataclass(eq=False)
 class Section:
     """One provider, what it gave, and what of it is in the prompt."""
 
@@ -93,15 +93,32 @@ def _spend(sections: list[Section], budget: TokenBudget, tool_tokens: int, fixed
         left -= section.fit(min(left, section.provider.limit(budget.available)))
     suffix = [s for s in optional if s.provider.place != "prefix"]
     aside = 0
-    for section in suffix:
-        cap = section.provider.limit(budget.available)
-        aside += min(left - aside, cap if section.provider.cap is not None else section.fit(left - aside))
+    for section in (s for s in sections if s in suffix or (s in required and s.provider.place == "suffix")):
+        aside += min(left - aside, _set_aside(section, budget.available, left - aside))
     for section in histories:
         own = sum(_needs(section).values())
         share = min(left - aside + own, max(own, section.provider.limit(budget.available)))
         left -= section.fit(share) - own
     for section in suffix:
         left -= section.fit(min(left, section.provider.limit(budget.available)))
+
+
+def _set_aside(section: Section, available: int, left: int) -> int:
+    """Return what is kept free for a section after the history, so that the history's share stays the same.
+
+    With a cap that is the cap, used or not. Without, it is what it costs, in sixteenths of the budget.
+    """
+    if section.provider.required:
+        spent = section.fitted.tokens if section.fitted else 0
+        return _steps(spent, available) - spent
+    if section.provider.cap is not None:
+        return section.provider.limit(available)
+    return _steps(section.fit(left), available)
+
+
+def _steps(tokens: int, available: int) -> int:
+    step = max(1, available // 16)
+    return -(-max(1, tokens) // step) * step
 
 
 def _needs(section: Section) -> dict[str, int]:

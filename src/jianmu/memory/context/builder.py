@@ -124,6 +124,7 @@ class ContextBuilder:
         budget: TokenBudget | int | None = None,
         history_field: str = "messages",
         describe_tools: bool = True,
+        more: Iterable[Provider] = (),
     ) -> ContextBuilder:
         """Return a builder for an agent that reasons and calls tools.
 
@@ -138,6 +139,7 @@ class ContextBuilder:
             budget: A `TokenBudget`, a number of tokens, or None.
             history_field: The state's field that holds the messages.
             describe_tools: Whether the prompt names the tools in words too.
+            more: Providers of your own.
         """
         providers: list[Provider] = [SystemPromptProvider(system_prompt)] if system_prompt else []
         providers.append(SkillProvider(skills))
@@ -148,7 +150,7 @@ class ContextBuilder:
             providers.append(MemoryProvider(memory))
         if knowledge is not None:
             providers.append(KnowledgeProvider(knowledge))
-        return cls(providers, filters, budget, tools=tools)
+        return cls([*providers, *more], filters, budget, tools=tools)
 
     @classmethod
     def for_skill(
