@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jianmu.errors import CapabilityError
 from jianmu.memory.long_term.base import (
     LongTermMemoryInput,
     LongTermMemoryProtocol,
@@ -17,7 +16,7 @@ from jianmu.memory.long_term.base import (
     LongTermMemoryRetrieved,
     Namespace,
 )
-from jianmu.memory.long_term.capabilities import capabilities_of
+from jianmu.memory.long_term.capabilities import capabilities_of, offered
 from jianmu.memory.long_term.inputs import namespace_tuple
 
 if TYPE_CHECKING:
@@ -96,9 +95,7 @@ class MemoryService:
         Raises:
             CapabilityError: The back end cannot delete.
         """
-        delete = getattr(self.memory, "delete", None)
-        if delete is None:
-            raise CapabilityError(type(self.memory).__name__, "delete")
+        delete = offered(self.memory, "delete")
         with self._told("delete"):
             found = bool(delete(memory_id, namespace=self.namespace))
         self._emit("memory.deleted", {"id": memory_id, "found": found})

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from jianmu.errors import CapabilityError
 
-__all__ = ["CAPABILITIES", "capabilities_of", "refuse_unknown", "require"]
+__all__ = ["CAPABILITIES", "METHODS", "capabilities_of", "offered", "refuse_unknown", "require"]
 
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
@@ -33,7 +34,22 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
 )
 """Every capability and what it promises. A back end names its own in a `capabilities` attribute."""
 
-_OF_RETRIEVE_ARGUMENT = {
+METHODS: Mapping[str, str] = MappingProxyType(
+    {
+        "write.batch": "record_many",
+        "read.get": "get",
+        "read.list": "list",
+        "read.history": "history",
+        "update": "update",
+        "delete": "delete",
+        "delete_all": "delete_all",
+        "erase": "erase",
+        "reindex": "reindex",
+    }
+)
+"""The method behind each capability that is a method."""
+
+_OF_ARGUMENT = {
     "filters": "search.filters",
     "since": "search.time",
     "until": "search.time",
@@ -56,6 +72,20 @@ def require(memory: object, capability: str, remedy: str = "") -> None:
         raise CapabilityError(type(memory).__name__, capability, remedy)
 
 
+def offered(memory: object, capability: str) -> Callable[..., Any]:
+    """Return the method behind a capability: ``offered(memory, "read.history")(memory_id)``.
+
+    Raises:
+        CapabilityError: `memory` does not offer it.
+        KeyError: The capability is no method.
+    """
+    method = getattr(memory, METHODS[capability], None)
+    if not callable(method):
+        raise CapabilityError(type(memory).__name__, capability)
+    found: Callable[..., Any] = method
+    return found
+
+
 def refuse_unknown(memory: object, arguments: Mapping[str, object]) -> None:
     """Refuse extra keyword arguments of `record` or `retrieve` that ask for something.
 
@@ -66,7 +96,7 @@ def refuse_unknown(memory: object, arguments: Mapping[str, object]) -> None:
         TypeError: No back end knows the argument.
     """
     for name, value in arguments.items():
-        capability = _OF_RETRIEVE_ARGUMENT.get(name)
+        capability = _OF_ARGUMENT.get(name)
         if capability is None:
             raise TypeError(f"{type(memory).__name__} got an unexpected keyword argument {name!r}")
         if value is not None and value is not False:
