@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jianmu.memory.checkpoint.base import CheckpointerProtocol as CheckpointerProtocol
+    from jianmu.memory.checkpoint.cipher import AesGcmCipher as AesGcmCipher
     from jianmu.memory.checkpoint.factory import create_checkpointer as create_checkpointer
     from jianmu.memory.checkpoint.file import FileCheckpointer as FileCheckpointer
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
+    from jianmu.memory.checkpoint.sqlite import SqliteCheckpointer as SqliteCheckpointer
     from jianmu.memory.context import ContextBuilder as ContextBuilder
     from jianmu.memory.context import TokenBudget as TokenBudget
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from jianmu.memory.tools import create_memory_tools as create_memory_tools
 
 _HOMES = {
+    "AesGcmCipher": "jianmu.memory.checkpoint.cipher",
     "CheckpointerProtocol": "jianmu.memory.checkpoint.base",
     "ContextBuilder": "jianmu.memory.context",
     "FileCheckpointer": "jianmu.memory.checkpoint.file",
@@ -32,6 +35,7 @@ _HOMES = {
     "MemorySearchTool": "jianmu.memory.tools",
     "MemoryService": "jianmu.memory.service",
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
+    "SqliteCheckpointer": "jianmu.memory.checkpoint.sqlite",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
     "TokenBudget": "jianmu.memory.context",
     "create_checkpointer": "jianmu.memory.checkpoint.factory",
@@ -39,6 +43,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AesGcmCipher",
     "CheckpointerProtocol",
     "ContextBuilder",
     "FileCheckpointer",
@@ -50,6 +55,7 @@ __all__ = [
     "MemoryService",
     "NullCheckpointer",
     "SimpleStore",
+    "SqliteCheckpointer",
     "TokenBudget",
     "create_checkpointer",
     "create_memory_tools",
