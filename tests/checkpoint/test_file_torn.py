@@ -138,6 +138,32 @@ def test_a_torn_end_is_logged_and_told_once_it_is_met(
     assert len(events) == 1
 
 
+@pytest.mark.parametrize("leased", [False, True])
+def test_a_save_that_meets_a_torn_end_tells_of_it_once(tmp_path: Path, leased: bool) -> None:
+    whole = saved(tmp_path)
+    (tmp_path / "t.jsonl").write_bytes(whole[:-10])
+    store = store_at(tmp_path)
+    events: list[dict[str, Any]] = []
+    store.subscribe(lambda kind, payload: events.append(payload))
+    if leased:
+        store.acquire("t")
+    for step in (3, 4):
+        store.save_checkpoint("t", step, {"n": step})
+        store.get_checkpoint("t")
+    assert [(event["thread_id"], event["step"]) for event in events] == [("t", 2)]
+    store.close()
+
+
+def test_a_torn_journal_is_logged_when_it_is_mended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store_at(tmp_path).append_journal("t", journal_record(1))
+    with (tmp_path / "t.journal").open("ab") as file:
+        file.write(b'{"run_id"')
+    with caplog.at_level(logging.WARNING, "jianmu"):
+        store_at(tmp_path).append_journal("t", journal_record(2))
+    assert "removing 9 bytes that were never acknowledged" in caplog.text
+    assert store_at(tmp_path).read_journal("t") == [journal_record(1), journal_record(2)]
+
+
 def test_a_listener_that_fails_does_not_stop_a_load(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     whole = saved(tmp_path)
     (tmp_path / "t.jsonl").write_bytes(whole[:-10])

@@ -8,6 +8,7 @@ zeros that some file systems leave after a power cut. Readers pass over it, the 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from typing import BinaryIO
 from jianmu.storage.atomic import WRITE_FLAGS, sync_file, sync_folder, write_all, write_atomically
 
 __all__ = ["FileId", "Line", "LineLog", "LogReader"]
+
+_log = logging.getLogger("jianmu.storage")
 
 BLOCK = 64 * 1024
 """Bytes of the first read; each longer reach back for one line doubles, up to `LARGEST_BLOCK`."""
@@ -189,6 +192,7 @@ class LineLog:
         with os.fdopen(os.dup(descriptor), "rb") as file:
             reader = LogReader(file, self._is_whole)
         if reader.torn:
+            _log.warning("%s: removing %d bytes that were never acknowledged", self.path, reader.torn)
             os.ftruncate(descriptor, reader.end)
         return b"\n" + line if reader.unended else line
 

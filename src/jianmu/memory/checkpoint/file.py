@@ -84,6 +84,8 @@ class FileCheckpointer:
         self._guards: weakref.WeakValueDictionary[str, _Guard] = weakref.WeakValueDictionary()
         self._leases: dict[str, FileLease] = {}
         self._places: OrderedDict[str, _Place] = OrderedDict()
+        self._told: dict[str, FileId] = {}
+        self._written_now: set[str] = set()
 
     # The two methods of every checkpointer
 
@@ -330,7 +332,11 @@ class FileCheckpointer:
                 return
             make_private_folder(self.root)
             with hold_for_one_write(thread_id, files.gate, files.lease):
-                yield files, None
+                self._written_now.add(thread_id)
+                try:
+                    yield files, None
+                finally:
+                    self._written_now.discard(thread_id)
 
     def _recall(self, thread_id: str) -> _Place | None:
         """Return how far the thread had come, and forget it until the next save has succeeded."""
@@ -339,6 +345,7 @@ class FileCheckpointer:
 
     def _remember(self, thread_id: str, file: FileId, step: int, lease: FileLease | None) -> None:
         with self._master:
+            self._told.pop(thread_id, None)
             self._places[thread_id] = _Place(file, step)
             while len(self._places) > _REMEMBERED:
                 self._places.popitem(last=False)
@@ -356,8 +363,12 @@ class FileCheckpointer:
             del self._leases[lease.thread_id]
 
     def _tell_of_torn_end(self, files: ThreadFile, reader: LogReader, newest: int | None) -> None:
-        if files.thread_id not in self._leases and not self._is_idle(files, reader):
+        if self._told.get(files.thread_id) == reader.id:
             return
+        ours = files.thread_id in self._leases or files.thread_id in self._written_now
+        if not ours and not self._is_idle(files, reader):
+            return
+        self._told[files.thread_id] = reader.id
         reason = f"{reader.torn} bytes after the newest whole record were never acknowledged"
         _log.warning("thread %r: %s; going on from step %s", files.thread_id, reason, newest)
         payload = {"thread_id": files.thread_id, "reason": reason, "step": newest}
