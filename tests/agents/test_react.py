@@ -10,6 +10,7 @@ import pytest
 
 from jianmu.agents import (
     AgentResult,
+    EchoChatModel,
     ModelFinished,
     ReActAgent,
     TextDelta,
@@ -393,3 +394,19 @@ async def test_the_history_is_typed_state() -> None:
     assert stored is not None
     assert all(isinstance(message, Message) for message in stored.state.messages)
     assert [message.role for message in stored.state.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_the_echo_rule_answers_the_user_and_not_what_was_recalled(memory: MemoryService) -> None:
+    agent = ReActAgent(EchoChatModel(), memory=memory, memory_use="both")
+    await agent.run("Tea is green.")
+    result = await agent.run("What is green?")
+    assert result.messages[0].tool_calls[0].arguments == {"query": "What is green?"}
+
+
+async def test_a_budget_keeps_the_prompt_small() -> None:
+    model = ScriptedChatModel(lambda request: "x " * 200)
+    agent = ReActAgent(model, system_prompt="", budget=1500)
+    for turn in range(12):
+        await agent.run(f"question {turn}")
+    assert len(model.requests[-1].messages) < 12
+    assert model.requests[-1].messages[-1].text == "question 11"

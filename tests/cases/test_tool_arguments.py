@@ -10,7 +10,7 @@ import pytest
 from jianmu.agents import ReActAgent
 from jianmu.memory import MemoryService, SimpleStore
 from jianmu.messages import Message, ToolCall
-from jianmu.testing.scripted_model import ScriptedChatModel
+from jianmu.testing import ScriptedChatModel
 
 
 async def answer_to(memory: MemoryService, **arguments: Any) -> Message:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Sequence
 
 from jianmu.agents.chat_model import Completion, Delta, TextDelta, ToolCallDelta, completion_of
+from jianmu.memory.context.marks import is_generated
 from jianmu.messages import Message, ToolCall
 from jianmu.tools import Tool
 
@@ -76,8 +77,9 @@ class EchoChatModel:
 
 
 def _last_of_the_talk(messages: Sequence[Message]) -> Message | None:
-    # A context builder may put system messages, such as recalled memories, behind the user's message.
-    return next((message for message in reversed(messages) if message.role in ("user", "tool")), None)
+    # A context builder may put what it recalled behind the user's message.
+    said = (message for message in reversed(messages) if not is_generated(message))
+    return next((message for message in said if message.role in ("user", "tool")), None)
 
 
 def is_question(text: str) -> bool:

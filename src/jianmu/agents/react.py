@@ -23,10 +23,19 @@ from jianmu.errors import ApprovalPendingError, ChatModelError, CheckpointNotFou
 from jianmu.events import RuntimeEventBus
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
 from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
-from jianmu.memory.context import ContextBuilder
+from jianmu.memory.context import (
+    ContextBuilder,
+    ContextProvider,
+    MemoryProvider,
+    SkillProvider,
+    StateHistoryProvider,
+    SystemPromptProvider,
+    TokenBudget,
+)
 from jianmu.memory.service import MemoryService
 from jianmu.messages import Message
 from jianmu.runtime import ReactiveRunner, Retry, RunResult, Selector, Sequence, Status, SuspensionMode
+from jianmu.skills import Skill, create_skill_tools
 from jianmu.state import StateManager
 from jianmu.tools import Tool, ToolSet
 
@@ -56,11 +65,13 @@ class ReActAgent:
         model: Who thinks.
         tools: What it may call; a tool with `requires_approval` waits for a person.
         system_prompt: What the model is told first.
+        skills: Folders of instructions; the prompt names them, the model opens them by ``skill_open``.
         memory: Facts that outlive the conversation.
         memory_use: ``"tools"``: the model gets ``memory_search`` and ``memory_add``; ``"auto"``: memories
             that fit the user's message are put into the prompt, and each turn is stored; ``"both"``.
         checkpointer: Where threads are kept; None = in this process only.
-        context: Builds the prompts; None = `ContextBuilder.for_react` of the above.
+        context: Builds the prompts; None = system prompt, skills, history and memories, within `budget`.
+        budget: The most tokens of a prompt, or a `TokenBudget`; None = no limit.
         max_steps: Completions in one turn at most.
         parallel_tools: Tool calls that run at the same time.
         event_bus: Gets the runner's events, and figures (never content) of models and tools.
@@ -78,10 +89,12 @@ class ReActAgent:
         *,
         tools: Iterable[Tool | ToolSet] = (),
         system_prompt: str = "You are a helpful assistant.",
+        skills: Iterable[Skill] = (),
         memory: MemoryService | None = None,
         memory_use: MemoryUse = "tools",
         checkpointer: CheckpointerProtocol | None = None,
         context: ContextBuilder | None = None,
+        budget: TokenBudget | int | None = None,
         max_steps: int = 20,
         parallel_tools: int = 8,
         event_bus: RuntimeEventBus | None = None,
@@ -90,11 +103,12 @@ class ReActAgent:
         self.model = model
         self.memory = memory
         self.memory_use = memory_use
-        self.tools = ToolSet(tools)
+        self.skills = tuple(skills)
+        self.tools = ToolSet([*tools, create_skill_tools(self.skills)])
         if memory is not None and memory_use != "auto":
             self.tools = ToolSet([self.tools, *memory.as_tools()])
         self.checkpointer = checkpointer if checkpointer is not None else InMemoryCheckpointer()
-        self.context = context if context is not None else self._default_context(system_prompt)
+        self.context = context if context is not None else self._default_context(system_prompt, budget)
         self._max_steps = max_steps
         self._parallel_tools = parallel_tools
         self._event_bus = event_bus
@@ -192,11 +206,12 @@ class ReActAgent:
         """Return a new state manager; override it to use a subclass of `AgentState`."""
         return StateManager(AgentState)
 
-    def _default_context(self, system_prompt: str) -> ContextBuilder:
-        recalled = self.memory if self.memory_use != "tools" else None
-        return ContextBuilder.for_react(
-            system_prompt, tools=self.tools, memory=recalled, describe_tools=False
-        )
+    def _default_context(self, system_prompt: str, budget: TokenBudget | int | None) -> ContextBuilder:
+        providers: list[ContextProvider] = [SystemPromptProvider(system_prompt)] if system_prompt else []
+        providers += [SkillProvider(self.skills, detail="headline"), StateHistoryProvider()]
+        if self.memory is not None and self.memory_use != "tools":
+            providers.append(MemoryProvider(self.memory))
+        return ContextBuilder(providers, budget=budget, tools=self.tools)
 
     async def _turns(
         self,

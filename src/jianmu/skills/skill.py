@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from jianmu.errors import SkillError
 from jianmu.skills.folder import SkillFolder
 from jianmu.skills.front_matter import FrontMatter, parse_front_matter
+from jianmu.tools import Tool, ToolSet
 
 __all__ = ["Skill"]
 
@@ -26,17 +27,19 @@ class Skill:
 
     Args:
         folder: The folder that holds SKILL.md.
+        tools: Tools that its instructions speak of.
 
     Raises:
         SkillError: The folder or its SKILL.md cannot be read; the message says what is missing.
     """
 
-    def __init__(self, folder: Path | str) -> None:
+    def __init__(self, folder: Path | str, *, tools: Iterable[Tool | ToolSet] = ()) -> None:
         self._folder = SkillFolder(folder)
         head = self._parse()
         self.name = head.name
         self.description = head.description
         self.metadata: Mapping[str, Any] = head.extra
+        self.tools = ToolSet(tools)
 
     @classmethod
     def discover(cls, root: Path | str) -> list[Skill]:
