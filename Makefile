@@ -46,6 +46,7 @@ demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 
 crash: $(VENV)/.dev ## Kill runs of random trees 1,000 times and compare with whole ones
 	$(PY) -m tests.crash --kills 1000
+	$(PY) -m tests.crash --kills 1000 --backend sqlite
 
 crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times and read the server's log
 	$(PY) -m tests.agents.crash --kills 200

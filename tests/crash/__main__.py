@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=5, help="most kills per tree")
+    parser.add_argument("--backend", choices=("file", "sqlite"), default="file")
     parser.add_argument("--durability", choices=("fsync", "flush"), default="fsync")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -25,7 +26,7 @@ def main() -> int:
     while report.kills < options.kills:
         folder = Path(tempfile.mkdtemp(prefix="jianmu-crash-"))
         try:
-            crash_one_tree(seed, folder, report, options.each, options.durability)
+            crash_one_tree(seed, folder, report, options.each, options.backend, options.durability)
         finally:
             shutil.rmtree(folder)
         seed += 1

@@ -41,7 +41,7 @@ class Report:
         return "\n".join(lines)
 
 
-def _fork(seed: int, folder: Path, page: mmap.mmap, death: Death, durability: str) -> int:
+def _fork(seed: int, folder: Path, death: Death, backend: str, durability: str) -> int:
     pid = os.fork()
     if pid:
         return pid
@@ -49,7 +49,7 @@ def _fork(seed: int, folder: Path, page: mmap.mmap, death: Death, durability: st
     try:
         null = os.open(folder / "stderr.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(null, 2)
-        run_worker(seed, folder, page, death, durability)
+        run_worker(seed, folder, death, backend, durability)
         code = 0
     except BaseException as error:  # noqa: BLE001 - the child must not run on in its parent's code
         import traceback
@@ -85,7 +85,9 @@ def _read(path: Path) -> list[tuple[str, str]]:
     return [(line[0], line[2:]) for line in lines]
 
 
-def crash_one_tree(seed: int, folder: Path, report: Report, max_kills: int, durability: str = "flush") -> int:
+def crash_one_tree(
+    seed: int, folder: Path, report: Report, max_kills: int, backend: str = "file", durability: str = "flush"
+) -> int:
     """Run the tree of `seed` whole once, then killed up to `max_kills` times; add to `report`.
 
     Returns:
@@ -96,7 +98,7 @@ def crash_one_tree(seed: int, folder: Path, report: Report, max_kills: int, dura
     whole, broken = folder / "whole", folder / "broken"
     whole.mkdir(parents=True)
     broken.mkdir()
-    status, spent = _wait(_fork(seed, whole, page, Death(page), durability), None)
+    status, spent = _wait(_fork(seed, whole, Death(page), backend, durability), None)
     if status != 0:
         report.faults.append(f"seed {seed}: the uninterrupted run failed: {_stderr(whole)}")
         return 0
@@ -105,7 +107,7 @@ def crash_one_tree(seed: int, folder: Path, report: Report, max_kills: int, dura
         aimed, last = rng.random() < 0.6, kills >= max_kills
         death = Death(page) if last else choose_death(rng, page, aimed)
         after = None if last or aimed else rng.uniform(0.0, spent * 1.1)
-        status, _ = _wait(_fork(seed, broken, page, death, durability), after)
+        status, _ = _wait(_fork(seed, broken, death, backend, durability), after)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
             kills += 1
             report.instants[PHASES[page[0]]] += 1

@@ -13,9 +13,10 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGKILL and for
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside other threads of the test runner
+@pytest.mark.parametrize("backend", ["file", "sqlite"])
 @pytest.mark.parametrize("seed", range(12))
-def test_a_killed_run_ends_as_if_it_had_been_left_alone(seed: int, tmp_path: Path) -> None:
+def test_a_killed_run_ends_as_if_it_had_been_left_alone(seed: int, backend: str, tmp_path: Path) -> None:
     report = Report()
-    crash_one_tree(seed, tmp_path, report, max_kills=4)
+    crash_one_tree(seed, tmp_path, report, 4, backend)
     assert report.faults == []
     assert report.trees == 1

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from jianmu import ReactiveRunner, StateManager
-from jianmu.memory import FileCheckpointer
+from jianmu.memory import FileCheckpointer, SqliteCheckpointer
 
 from .program import Log, random_tree
 
@@ -91,8 +91,8 @@ class World:
         self._death.enter(OPEN)
 
 
-class WatchedCheckpointer(FileCheckpointer):
-    """The real checkpointer, with its phases told."""
+class Watched:
+    """Mixed into a real checkpointer: its phases are told."""
 
     def watch(self, world: World, death: Death) -> None:
         """Tell `world` and `death` from now on."""
@@ -108,30 +108,46 @@ class WatchedCheckpointer(FileCheckpointer):
     ) -> None:
         """Save, and say when."""
         self._death.enter(SAVE)
-        super().save_checkpoint(thread_id, step, state_dump, tree_state, runtime_metadata)
+        super().save_checkpoint(  # type: ignore[misc]
+            thread_id, step, state_dump, tree_state, runtime_metadata
+        )
         self._world.note("S", str(step))
         self._death.enter(SAVED)
 
     def append_journal(self, thread_id: str, record: Any) -> None:
         """Append, and say when."""
         self._death.enter(JOURNAL)
-        super().append_journal(thread_id, record)
+        super().append_journal(thread_id, record)  # type: ignore[misc]
 
     def get_checkpoint(self, thread_id: str, *, step: int | None = None) -> dict[str, Any] | None:
         """Read, and say what was found."""
         self._death.enter(RESTORE)
-        found = super().get_checkpoint(thread_id, step=step)
+        found: dict[str, Any] | None = super().get_checkpoint(thread_id, step=step)  # type: ignore[misc]
         if found is not None:
             self._world.note("R", str(found["step"]))
         return found
 
 
-def run_worker(seed: int, folder: Path, page: mmap.mmap, death: Death, durability: Any = "flush") -> None:
+class WatchedFile(Watched, FileCheckpointer):
+    """Files."""
+
+
+class WatchedSqlite(Watched, SqliteCheckpointer):
+    """One SQLite file."""
+
+
+def _open(backend: str, folder: Path, durability: Any) -> WatchedFile | WatchedSqlite:
+    if backend == "sqlite":
+        return WatchedSqlite(folder / "checkpoints.db", durability=durability)
+    return WatchedFile(str(folder / "checkpoints"), durability=durability)
+
+
+def run_worker(seed: int, folder: Path, death: Death, backend: str, durability: str) -> None:
     """Run the tree of `seed` in `folder` and write its result; call it in a process of its own."""
     death.enter(START)
     world = World(folder / "world.log", death)
     world.note("L", str(os.getpid()))
-    checkpointer = WatchedCheckpointer(str(folder / "checkpoints"), durability=durability)
+    checkpointer = _open(backend, folder, durability)
     checkpointer.watch(world, death)
     runner = ReactiveRunner(random_tree(seed, world), StateManager(Log))
     result = asyncio.run(runner.run(checkpointer=checkpointer, thread_id="crash", checkpoint_interval=1))
