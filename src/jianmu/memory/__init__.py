@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
     from jianmu.memory.long_term.mem0 import Mem0LongTermMemory as Mem0LongTermMemory
     from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
+    from jianmu.memory.long_term.sqlite import SqliteLongTermMemory as SqliteLongTermMemory
     from jianmu.memory.service import MemoryService as MemoryService
     from jianmu.memory.tools import MemoryAddTool as MemoryAddTool
     from jianmu.memory.tools import MemorySearchTool as MemorySearchTool
@@ -36,6 +37,7 @@ _HOMES = {
     "MemoryService": "jianmu.memory.service",
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
     "SqliteCheckpointer": "jianmu.memory.checkpoint.sqlite",
+    "SqliteLongTermMemory": "jianmu.memory.long_term.sqlite",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
     "TokenBudget": "jianmu.memory.context",
     "create_checkpointer": "jianmu.memory.checkpoint.factory",
@@ -56,6 +58,7 @@ __all__ = [
     "NullCheckpointer",
     "SimpleStore",
     "SqliteCheckpointer",
+    "SqliteLongTermMemory",
     "TokenBudget",
     "create_checkpointer",
     "create_memory_tools",

@@ -1,1 +1,58 @@
-"""Embedders, word index, fusion: finding the right text."""
+"""Retrieval for memory and documents: words, embedders, fusion. Each name is loaded when first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jianmu.retrieval.embedders.base import CallableEmbedder as CallableEmbedder
+    from jianmu.retrieval.embedders.base import Embedder as Embedder
+    from jianmu.retrieval.embedders.http import OpenAIEmbedder as OpenAIEmbedder
+    from jianmu.retrieval.embedders.libraries import FastEmbedEmbedder as FastEmbedEmbedder
+    from jianmu.retrieval.embedders.libraries import Model2VecEmbedder as Model2VecEmbedder
+    from jianmu.retrieval.embedders.libraries import (
+        SentenceTransformersEmbedder as SentenceTransformersEmbedder,
+    )
+    from jianmu.retrieval.embedders.use import UseEmbedder as UseEmbedder
+    from jianmu.retrieval.rerank import Reranker as Reranker
+    from jianmu.retrieval.tokens import Analyzer as Analyzer
+    from jianmu.retrieval.words import WordIndex as WordIndex
+
+_HOMES = {
+    "Analyzer": "jianmu.retrieval.tokens",
+    "CallableEmbedder": "jianmu.retrieval.embedders.base",
+    "Embedder": "jianmu.retrieval.embedders.base",
+    "FastEmbedEmbedder": "jianmu.retrieval.embedders.libraries",
+    "Model2VecEmbedder": "jianmu.retrieval.embedders.libraries",
+    "OpenAIEmbedder": "jianmu.retrieval.embedders.http",
+    "Reranker": "jianmu.retrieval.rerank",
+    "SentenceTransformersEmbedder": "jianmu.retrieval.embedders.libraries",
+    "UseEmbedder": "jianmu.retrieval.embedders.use",
+    "WordIndex": "jianmu.retrieval.words",
+}
+
+__all__ = [
+    "Analyzer",
+    "CallableEmbedder",
+    "Embedder",
+    "FastEmbedEmbedder",
+    "Model2VecEmbedder",
+    "OpenAIEmbedder",
+    "Reranker",
+    "SentenceTransformersEmbedder",
+    "UseEmbedder",
+    "WordIndex",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

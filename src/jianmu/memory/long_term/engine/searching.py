@@ -1,0 +1,236 @@
+"""From a question to ranked items: candidates of both legs, their neighbours, one ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jianmu.memory.long_term.engine.items import Row, named_speaker
+from jianmu.memory.long_term.engine.past import PastText
+from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, Candidate, Confidence, Weights, rank
+from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.memory.long_term.engine.times import to_date
+from jianmu.retrieval.bm25 import K1, POSTING_SIZE, LexicalScores, QueryTerm, idf, score_postings
+from jianmu.retrieval.dates import DateMention, date_mentions, date_terms
+from jianmu.retrieval.tokens import Analyzer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["CANDIDATES", "Question", "Searcher"]
+
+CANDIDATES = 60
+"""How many texts each leg puts up at first."""
+PASSAGE_SHARE = 0.85
+"""What the best passage of a long text counts, against a text that is as short as a passage."""
+_MOST_TERMS = 64
+_LONGEST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, ready for both legs.
+
+    Attributes:
+        terms: Terms to look up, each with the surface forms asked for.
+        dates: The dates that are named.
+        vector: The embedded question, or None for words only.
+        floor: Cosine below which nothing is meant.
+        ceiling: Cosine of the same thing said twice.
+    """
+
+    terms: dict[str, int]
+    dates: tuple[DateMention, ...] = ()
+    vector: npt.NDArray[np.float32] | None = None
+    floor: float = 0.0
+    ceiling: float = 1.0
+
+    @classmethod
+    def of(cls, analyzer: Analyzer, query: str) -> Question:
+        """The words and dates of a question; a very long one is judged by its first 4,000 characters."""
+        query = query[:_LONGEST].encode("utf-8", "replace").decode()
+        dates = tuple(date_mentions(query))
+        terms = analyzer.query_terms(query)
+        for mention in dates:
+            terms.update(dict.fromkeys(date_terms(mention), 0))
+        return cls(terms, dates)
+
+
+class Searcher:
+    """One search over some spaces, inside one view of the tables.
+
+    Args:
+        tables: The open transaction.
+        spaces: Where to look.
+        question: What for.
+        keep: Whether an item may be returned at all (time, expiry); asked before the ranking.
+        past: Superseded texts to rank as well.
+        weights: Overrides the shipped ones, for measuring.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        spaces: Sequence[Space],
+        question: Question,
+        *,
+        analyzer: Analyzer,
+        keep: Callable[[Row], bool],
+        past: Sequence[PastText] = (),
+        weights: Weights | None = None,
+    ) -> None:
+        self._tables = tables
+        self._spaces = {space.id: space for space in spaces}
+        self._question = question
+        self._keep = keep
+        self._past = past
+        self._analyzer = analyzer
+        self._weights = weights or (LEXICAL if question.vector is None else SEMANTIC)
+        self._lexical: dict[int, LexicalScores] = {}
+        self._cosines: dict[int, dict[int, float]] = {}
+        self._terms: list[QueryTerm] = []
+        self._average = 1.0
+        self._score_words()
+
+    def search(self, count: int) -> tuple[list[Candidate], bool]:
+        """Ranked candidates out of `count` from each leg, and whether that was all there is."""
+        chosen, complete = self._candidates(count)
+        rows = [row for space, ids in chosen.items() for row in self._tables.rows(self._spaces[space], ids)]
+        found = {row.id: Candidate(row) for row in rows if self._keep(row)}
+        for row in self._beside(found):
+            if self._keep(row):
+                found.setdefault(row.id, Candidate(row))
+        self._score(found.values())
+        for text in self._past:
+            if self._keep(text.row):
+                found[text.row.id] = text.candidate(self._terms, self._average, self._question.vector)
+        everything = sum(term.idf for term in self._terms) * (K1 + 1)
+        confidence = Confidence(everything, self._question.floor, self._question.ceiling)
+        return rank(found, self._weights, confidence), complete
+
+    # -- words ----------------------------------------------------------------------------------------
+
+    def _score_words(self) -> None:
+        wanted = self._question.terms
+        postings = {id: self._tables.postings(space, wanted) for id, space in self._spaces.items()}
+        documents = sum(space.documents for space in self._spaces.values())
+        words = sum(space.words for space in self._spaces.values())
+        counts: dict[str, int] = {}
+        for found in postings.values():
+            for term, blocks in found.items():
+                counts[term] = counts.get(term, 0) + sum(map(len, blocks)) // POSTING_SIZE
+        terms = [QueryTerm(name, idf(documents, counts.get(name, 0)), form) for name, form in wanted.items()]
+        terms.sort(key=lambda term: -term.idf)
+        self._terms = [term for term in terms if term.text in counts or not term.text.startswith("\x01")]
+        self._terms = self._terms[:_MOST_TERMS]
+        self._average = words / max(documents, 1)
+        for id, found in postings.items():
+            self._lexical[id] = score_postings(
+                found, self._terms, average=self._average, slots=self._spaces[id].slots
+            )
+
+    # -- candidates -----------------------------------------------------------------------------------
+
+    def _candidates(self, count: int) -> tuple[dict[int, set[int]], bool]:
+        """Item ids by space."""
+        slots: dict[int, set[int]] = {}
+        complete = True
+        for id, scores in self._lexical.items():
+            best = scores.top(count)
+            complete = complete and len(best) < count
+            slots[id] = set(best)
+        if self._question.vector is not None:
+            complete = self._nearest(count, slots) and complete
+        if len(self._spaces) > 1:
+            slots = self._best_of_all(slots, count)
+        return {id: set(self._items_at(id, some).values()) for id, some in slots.items() if some}, complete
+
+    def _nearest(self, count: int, slots: dict[int, set[int]]) -> bool:
+        """Add the nearest vectors.
+
+        A slot that memory holds and the tables do not is forgotten if it was removed, or is newer than this
+        view of the tables.
+        """
+        assert self._question.vector is not None
+        complete = True
+        for id, space in self._spaces.items():
+            while True:
+                near, cosines = self._tables.nearest(space, self._question.vector, count)
+                present = self._items_at(id, near)
+                gone = [slot for slot in near if slot not in present and slot < space.slots]
+                if not gone:
+                    break
+                self._tables.forget_slots(space, gone)
+            complete = complete and len(near) < count
+            self._cosines[id] = {
+                slot: cosine for slot, cosine in zip(near, cosines, strict=True) if slot in present
+            }
+            slots[id].update(present)
+        return complete
+
+    def _items_at(self, space: int, slots: Iterable[int]) -> dict[int, int]:
+        return self._tables.items_at(self._spaces[space], slots)
+
+    def _best_of_all(self, slots: dict[int, set[int]], count: int) -> dict[int, set[int]]:
+        """Across many spaces: the best of each leg, not the best of each space."""
+        everyone = [(id, slot) for id, some in slots.items() for slot in some]
+        legs: list[Callable[[tuple[int, int]], float]] = [
+            lambda at: self._lexical[at[0]].context(at[1]),
+            lambda at: self._lexical[at[0]].own(at[1]),
+            lambda at: self._cosines.get(at[0], {}).get(at[1], -1.0),
+        ]
+        kept: dict[int, set[int]] = {}
+        for leg in legs:
+            for id, slot in sorted(everyone, key=leg, reverse=True)[:count]:
+                kept.setdefault(id, set()).add(slot)
+        return kept
+
+    def _beside(self, found: dict[int, Candidate]) -> list[Row]:
+        wanted: dict[int, set[int]] = {}
+        for one in found.values():
+            for beside in (one.row.before, one.row.after):
+                if beside is not None and beside not in found:
+                    wanted.setdefault(one.row.space, set()).add(beside)
+        return [row for id, ids in wanted.items() for row in self._tables.rows(self._spaces[id], ids)]
+
+    # -- scores ---------------------------------------------------------------------------------------
+
+    def _score(self, candidates: Iterable[Candidate]) -> None:
+        everyone = list(candidates)
+        if self._question.vector is not None:
+            self._complete_cosines(everyone)
+        named: dict[str, bool] = {}
+        for one in everyone:
+            row = one.row
+            lexical = self._lexical[row.space]
+            share = 1.0 if row.passages == 1 else PASSAGE_SHARE
+            slots = range(row.slot, row.slot + row.passages)
+            one.own = max(map(lexical.own, slots)) * share
+            one.context = max(map(lexical.context, slots)) * share
+            if self._question.vector is not None:
+                cosines = [self._cosines[row.space].get(slot, -1.0) for slot in slots]
+                one.vector = max(cosines[0], max(cosines) * share)
+            one.date = any(mention.fits(to_date(row.day)) for mention in self._question.dates)
+            speaker = named_speaker(row)
+            if speaker is not None:
+                if speaker not in named:
+                    named[speaker] = self._names(speaker)
+                one.speaker = named[speaker]
+
+    def _complete_cosines(self, everyone: Iterable[Candidate]) -> None:
+        assert self._question.vector is not None
+        missing: dict[int, list[int]] = {}
+        for one in everyone:
+            known = self._cosines.setdefault(one.row.space, {})
+            for slot in range(one.row.slot, one.row.slot + one.row.passages):
+                if slot not in known:
+                    missing.setdefault(one.row.space, []).append(slot)
+        for id, slots in missing.items():
+            values = self._tables.cosines(self._spaces[id], self._question.vector, slots)
+            self._cosines[id].update(zip(slots, values, strict=True))
+
+    def _names(self, speaker: str) -> bool:
+        terms = [term.text for term in self._analyzer.terms(speaker) if term.weight]
+        return bool(terms) and all(term in self._question.terms for term in terms)

@@ -1,0 +1,266 @@
+"""The engine's tables in one SQLite file."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jianmu.errors import StorageError
+from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.memory.long_term.engine.vector_cache import VectorCache
+from jianmu.retrieval.bm25 import POSTING_SIZE, Posting, pack, remove
+from jianmu.storage.sqlite import SqliteFile
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jianmu.retrieval.vectors import VectorIndex
+
+__all__ = ["SqliteDatabase"]
+
+T = TypeVar("T")
+
+_APPLICATION_ID = 0x4A6D4C74  # "JmLt"
+_BLOCK = 96
+"""Postings in one row: small enough that a row stays inside its page."""
+_LOADED_AT_ONCE = 4_096
+
+_SCHEMA = """
+CREATE TABLE memory_setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE memory_space (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, items INTEGER NOT NULL,
+    slots INTEGER NOT NULL, documents INTEGER NOT NULL, words INTEGER NOT NULL, epoch INTEGER NOT NULL
+);
+CREATE TABLE memory_item (
+    id INTEGER PRIMARY KEY, uid TEXT NOT NULL, space INTEGER NOT NULL, slot INTEGER NOT NULL,
+    passages INTEGER NOT NULL, length INTEGER NOT NULL, before INTEGER, after INTEGER, session TEXT,
+    speaker TEXT, time REAL NOT NULL, day INTEGER NOT NULL, dated INTEGER NOT NULL, expires REAL,
+    content TEXT NOT NULL, metadata TEXT NOT NULL, digest BLOB NOT NULL, created REAL NOT NULL,
+    updated REAL NOT NULL, count INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX memory_item_uid ON memory_item (space, uid);
+CREATE UNIQUE INDEX memory_item_digest ON memory_item (space, digest);
+CREATE INDEX memory_item_session ON memory_item (space, session, id) WHERE session IS NOT NULL;
+CREATE INDEX memory_item_expires ON memory_item (space, expires) WHERE expires IS NOT NULL;
+CREATE TABLE memory_key (
+    space INTEGER NOT NULL, key TEXT NOT NULL, item INTEGER NOT NULL, PRIMARY KEY (space, key)
+) WITHOUT ROWID;
+CREATE INDEX memory_key_item ON memory_key (space, item);
+CREATE TABLE memory_version (
+    space INTEGER NOT NULL, uid TEXT NOT NULL, number INTEGER NOT NULL, content TEXT NOT NULL,
+    metadata TEXT NOT NULL, time REAL NOT NULL, until REAL NOT NULL, PRIMARY KEY (space, uid, number)
+);
+CREATE TABLE memory_posting (
+    space INTEGER NOT NULL, term TEXT NOT NULL, first INTEGER NOT NULL, entries BLOB NOT NULL,
+    PRIMARY KEY (space, term, first)
+) WITHOUT ROWID;
+CREATE TABLE memory_passage (
+    space INTEGER NOT NULL, slot INTEGER NOT NULL, item INTEGER NOT NULL, vector BLOB,
+    PRIMARY KEY (space, slot)
+) WITHOUT ROWID;
+CREATE TABLE memory_staged (
+    space INTEGER NOT NULL, digest BLOB NOT NULL, vectors BLOB NOT NULL, PRIMARY KEY (space, digest)
+);
+"""
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in _SCHEMA.split(";\n"):
+        connection.execute(statement)
+
+
+def _delete_securely(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+class SqliteDatabase:
+    """The tables in one file.
+
+    Args:
+        path: The file; its folder is made.
+        timeout: Seconds to wait for another process that writes.
+        cache_bytes: How much memory the vectors of recently searched namespaces may take.
+
+    Raises:
+        StorageError: The file cannot be opened, is of another kind, or was written by a newer version.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float, cache_bytes: int) -> None:
+        self._file = SqliteFile(
+            path,
+            application_id=_APPLICATION_ID,
+            migrations=[_make_tables],
+            timeout=timeout,
+            prepare=_delete_securely,
+        )
+        self._cache = VectorCache(cache_bytes)
+
+    def read(self, work: Callable[[Tables], T]) -> T:
+        """Run `work` on one consistent view."""
+        return self._file.read(lambda connection: work(SqliteTables(connection, self._cache)))
+
+    def write(self, work: Callable[[Tables], T]) -> T:
+        """Run `work`, all or nothing; on disk when this returns."""
+        return self._file.write(lambda connection: work(SqliteTables(connection, self._cache)))
+
+    def scrub(self) -> None:
+        """Rebuild the file without what was deleted, and empty the write-ahead log.
+
+        Raises:
+            StorageError: Somebody holds an old view of the file, whose bytes are therefore still there.
+        """
+        path = self._file.path
+        try:
+            with closing(
+                sqlite3.connect(path, timeout=self._file.timeout, isolation_level=None)
+            ) as connection:
+                _delete_securely(connection)
+                connection.execute("VACUUM")
+                busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"{path}: deleted, but not erased from the file: {error}; call erase() again"
+            ) from error
+        if busy:
+            raise StorageError(f"{path}: deleted, but somebody still reads old pages; call erase() again")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        self._cache.clear()
+
+
+class SqliteTables(Tables):
+    """Statements inside one transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, cache: VectorCache) -> None:
+        self._connection = connection
+        self._cache = cache
+
+    def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Every row of an answer."""
+        return self._connection.execute(sql, values).fetchall()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Run a statement; how many rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+    def run_many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+        """Run a statement for each tuple of values."""
+        self._connection.executemany(sql, values)
+
+    def claim(self, path: str) -> Space:
+        """The space of a path, made if need be; BEGIN IMMEDIATE keeps other writers out."""
+        found = self.spaces(path, deep=False)
+        if found:
+            return found[0]
+        self.run(
+            "INSERT INTO memory_space (path, items, slots, documents, words, epoch)"
+            " VALUES (?, 0, 0, 0, 0, 0)",
+            (path,),
+        )
+        return self.spaces(path, deep=False)[0]
+
+    def postings(self, space: Space, terms: Iterable[str]) -> dict[str, list[bytes]]:
+        """Packed postings of the terms that occur, in blocks."""
+        sql = "SELECT entries FROM memory_posting WHERE space = ? AND term = ?"
+        found = {term: [row[0] for row in self.all(sql, (space.id, term))] for term in terms}
+        return {term: blocks for term, blocks in found.items() if blocks}
+
+    def add_postings(self, space: Space, postings: Mapping[str, Sequence[Posting]]) -> None:
+        """Append to the last block of each term, then begin new ones."""
+        last = (
+            "SELECT first, entries FROM memory_posting WHERE space = ? AND term = ?"
+            " ORDER BY first DESC LIMIT 1"
+        )
+        changed: list[tuple[bytes, int, str, int]] = []
+        added: list[tuple[int, str, int, bytes]] = []
+        for term, new in sorted(postings.items()):
+            room = 0
+            found = self.all(last, (space.id, term))
+            if found:
+                first, entries = found[0]
+                room = max(0, _BLOCK - len(entries) // POSTING_SIZE)
+                if room:
+                    changed.append((entries + pack(new[:room]), space.id, term, first))
+            for start in range(room, len(new), _BLOCK):
+                part = new[start : start + _BLOCK]
+                added.append((space.id, term, part[0].slot, pack(part)))
+        if changed:
+            self.run_many(
+                "UPDATE memory_posting SET entries = ? WHERE space = ? AND term = ? AND first = ?", changed
+            )
+        self.run_many("INSERT INTO memory_posting (space, term, first, entries) VALUES (?, ?, ?, ?)", added)
+
+    def remove_postings(self, space: Space, slots: Mapping[int, Iterable[str]]) -> None:
+        """Rewrite the blocks that hold these slots; an empty one goes."""
+        block = (
+            "SELECT first, entries FROM memory_posting"
+            " WHERE space = ? AND term = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+        )
+        for slot, terms in slots.items():
+            for term in terms:
+                for first, entries in self.all(block, (space.id, term, slot)):
+                    left = remove(entries, slot)
+                    where = (space.id, term, first)
+                    if left:
+                        sql = (
+                            "UPDATE memory_posting SET entries = ? WHERE space = ? AND term = ? AND first = ?"
+                        )
+                        self.run(sql, (left, *where))
+                    else:
+                        self.run(
+                            "DELETE FROM memory_posting WHERE space = ? AND term = ? AND first = ?", where
+                        )
+
+    def add_passages(self, space: Space, passages: Sequence[tuple[int, int, bytes | None]]) -> None:
+        """Add (slot, item id, quantized vector or None)."""
+        self.run_many(
+            "INSERT INTO memory_passage (space, slot, item, vector) VALUES (?, ?, ?, ?)",
+            [(space.id, *passage) for passage in passages],
+        )
+
+    def passage_vectors(self, space: Space, first: int, count: int) -> list[bytes | None]:
+        """The quantized vectors of consecutive slots."""
+        sql = "SELECT vector FROM memory_passage WHERE space = ? AND slot >= ? AND slot < ? ORDER BY slot"
+        return [row[0] for row in self.all(sql, (space.id, first, first + count))]
+
+    def nearest(
+        self, space: Space, query: npt.NDArray[np.float32], count: int
+    ) -> tuple[list[int], list[float]]:
+        """Exact search in memory over what the file holds now."""
+        with self._cache.lock:
+            return self._index(space, len(query)).search(query, count)
+
+    def cosines(self, space: Space, query: npt.NDArray[np.float32], slots: Sequence[int]) -> list[float]:
+        """Cosines of these slots, -1 where there is no vector."""
+        with self._cache.lock:
+            return self._index(space, len(query)).scores(slots, query)
+
+    def vectors(self, space: Space, slots: Sequence[int]) -> npt.NDArray[np.float32]:
+        """Vectors of these slots, zero where there is none."""
+        dimension = int(self.setting("dimension") or 0)
+        with self._cache.lock:
+            return self._index(space, dimension).vectors(slots)
+
+    def forget_slots(self, space: Space, slots: Sequence[int]) -> None:
+        """Never return these slots from memory again."""
+        self._cache.forget(space, slots)
+
+    def _index(self, space: Space, dimension: int) -> VectorIndex:
+        index = self._cache.of(space, dimension)
+        if index.last_slot + 1 < space.slots:
+            cursor = self._connection.execute(
+                "SELECT slot, vector FROM memory_passage"
+                " WHERE space = ? AND slot > ? AND vector IS NOT NULL ORDER BY slot",
+                (space.id, index.last_slot),
+            )
+            expected = max(index.rows, space.documents) if not index.rows else 0
+            while rows := cursor.fetchmany(_LOADED_AT_ONCE):
+                index.append([row[0] for row in rows], [row[1] for row in rows], expected)
+            self._cache.trim()
+        return index

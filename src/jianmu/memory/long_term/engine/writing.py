@@ -1,0 +1,260 @@
+"""Keeps items, keys, history, links and the index in step, inside one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from jianmu.memory.long_term.base import LongTermMemoryRecordResult, RecordStatus
+from jianmu.memory.long_term.engine.indexing import context_terms, index_text, slots_of
+from jianmu.memory.long_term.engine.items import Draft, Row, digest_of
+from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.retrieval.bm25 import Posting
+from jianmu.retrieval.tokens import Analyzer
+
+__all__ = ["Writer"]
+
+Embed = Callable[[Row | Draft], Sequence[bytes | None]]
+"""The vectors of a text's slots, in order."""
+
+_SWEPT_AT_ONCE = 50
+
+
+class Writer:
+    """Changes to one space.
+
+    Args:
+        tables: The open transaction.
+        space: Claimed in it.
+        analyzer: Splits texts into terms.
+        embed: Gives the vectors of a text, ready made where possible.
+        now: Seconds since 1970.
+        new_id: Makes public ids.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        space: Space,
+        *,
+        analyzer: Analyzer,
+        embed: Embed,
+        now: float,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._tables = tables
+        self._space = space
+        self._analyzer = analyzer
+        self._embed = embed
+        self._now = now
+        self._new_id = new_id
+        self._pending: dict[str, list[Posting]] = {}
+
+    def finish(self) -> None:
+        """Write what was collected; call once before the transaction ends."""
+        self._flush()
+        self._tables.save_space(self._space)
+
+    def sweep(self) -> None:
+        """Drop some of what has expired."""
+        for row in self._tables.expired(self._space, self._now, _SWEPT_AT_ONCE):
+            self.drop(row)
+
+    def record(self, draft: Draft) -> LongTermMemoryRecordResult:
+        """Store, replace or count a draft."""
+        same = self._live(self._tables.row(self._space, "digest", draft.digest))
+        named = None if draft.key is None else self._live(self._tables.row_of_key(self._space, draft.key))
+        if same is not None and (draft.key is None or (named is not None and named.id == same.id)):
+            row, status = same, self._again(same, draft)
+        elif same is not None:
+            row, status = same, self._join(same, draft, named)
+        elif named is None:
+            row, status = self._insert(draft), "stored"
+        elif len(self._tables.keys(self._space, [named.id])[named.id]) > 1:
+            row, status = self._part(named, draft), "updated"
+        else:
+            row, status = self._replace(named, draft), "updated"
+        return {"id": row.uid, "ids": [row.uid], "key": draft.key, "status": status}
+
+    def replace(
+        self, row: Row, *, content: str, metadata: str, time: float, day: int, speaker: str | None = None
+    ) -> None:
+        """Give an item another text; the old one goes into its history."""
+        self._tables.add_version(self._space, row.uid, row, time)
+        speaker = row.speaker if speaker is None else speaker
+        changed = (content, day, speaker) != (row.content, row.day, row.speaker)
+        after = self._unlink_index(row) if changed else None
+        row.content, row.metadata, row.digest = content, metadata, digest_of(content)
+        row.time, row.day, row.speaker, row.updated, row.count = time, day, speaker, self._now, 1
+        if changed:
+            self._index(row)
+        self._tables.update_row(row)
+        if after is not None:
+            self._reindex(after)
+
+    def change_metadata(self, row: Row, metadata: str) -> None:
+        """Give an item other metadata; no history."""
+        row.metadata, row.updated = metadata, self._now
+        self._tables.update_row(row)
+
+    def drop_key(self, row: Row, key: str) -> None:
+        """Take a key off an item, and the item with its last one."""
+        if len(self._tables.keys(self._space, [row.id]).get(row.id, [])) > 1:
+            self._tables.drop_key(self._space, key)
+        else:
+            self.drop(row)
+
+    def drop(self, row: Row) -> None:
+        """Remove an item from the tables, the index and its session."""
+        after = self._unlink_index(row)
+        if row.before is not None:
+            self._tables.set_link(self._space, row.before, "after", row.after)
+        self._tables.delete_row(row)
+        if after is not None:
+            self._tables.set_link(self._space, after.id, "before", row.before)
+            after.before = row.before
+            self._reindex(after)
+
+    def reindex(self, row: Row) -> None:
+        """Index an item that is not in the index."""
+        self._index(row)
+        self._tables.update_row(row)
+
+    # -- the cases of `record` ------------------------------------------------------------------------
+
+    def _live(self, row: Row | None) -> Row | None:
+        if row is not None and row.expires is not None and row.expires <= self._now:
+            self.drop(row)
+            return None
+        return row
+
+    def _again(self, row: Row, draft: Draft) -> RecordStatus:
+        """The same text once more: counted, its metadata merged, its expiry renewed."""
+        merged = {**json.loads(row.metadata), **json.loads(draft.metadata)}
+        changed = merged != json.loads(row.metadata)
+        if changed:
+            row.metadata = json.dumps(merged, ensure_ascii=False)
+        row.count += 1
+        if row.expires is not None:
+            row.expires = None if draft.expires is None else max(row.expires, draft.expires)
+        row.updated = self._now
+        self._tables.update_row(row)
+        return "updated" if changed and draft.key is not None else "duplicate"
+
+    def _join(self, same: Row, draft: Draft, named: Row | None) -> RecordStatus:
+        """The text is there already: the key now names it, and what the key named is superseded."""
+        assert draft.key is not None
+        if named is not None:
+            self._tables.add_version(self._space, same.uid, named, draft.time)
+            self.drop_key(named, draft.key)
+            fresh = self._tables.row(
+                self._space, "id", same.id
+            )  # the drop may have linked or indexed it anew
+            assert fresh is not None
+            same.slot, same.before, same.after = fresh.slot, fresh.before, fresh.after
+        self._again(same, draft)
+        self._tables.put_key(self._space, draft.key, same.id)
+        return "duplicate" if named is None else "updated"
+
+    def _insert(self, draft: Draft) -> Row:
+        row = Row(
+            id=self._space.id << 32 | self._space.items,
+            uid=self._new_id(),
+            space=self._space.id,
+            slot=0,
+            passages=1,
+            length=0,
+            before=None,
+            after=None,
+            session=draft.session,
+            speaker=draft.speaker,
+            time=draft.time,
+            day=draft.day,
+            dated=draft.dated,
+            expires=draft.expires,
+            content=draft.content,
+            metadata=draft.metadata,
+            digest=draft.digest,
+            created=self._now,
+            updated=self._now,
+        )
+        self._space.items += 1
+        if row.session is not None:
+            row.before = self._tables.last_in_session(self._space, row.session)
+            if row.before is not None:
+                self._tables.set_link(self._space, row.before, "after", row.id)
+        self._index(row)
+        self._tables.insert_row(row)
+        if draft.key is not None:
+            self._tables.put_key(self._space, draft.key, row.id)
+        return row
+
+    def _part(self, named: Row, draft: Draft) -> Row:
+        """The key leaves an item that others still name."""
+        row = self._insert(draft)
+        self._tables.add_version(self._space, row.uid, named, draft.time)
+        return row
+
+    def _replace(self, named: Row, draft: Draft) -> Row:
+        named.dated, named.expires = draft.dated, draft.expires
+        self.replace(
+            named,
+            content=draft.content,
+            metadata=draft.metadata,
+            time=draft.time,
+            day=draft.day,
+            speaker=draft.speaker,
+        )
+        return named
+
+    # -- the index ------------------------------------------------------------------------------------
+
+    def _index(self, row: Row, vectors: Sequence[bytes | None] | None = None) -> None:
+        passages = index_text(self._analyzer, row, self._context(row))
+        count = slots_of(len(passages))
+        row.slot, row.passages = self._space.slots, count
+        row.length = sum(passage.length for passage in passages)
+        if vectors is None:
+            vectors = self._embed(row)
+        first = row.slot + count - len(passages)
+        for slot, passage in enumerate(passages, start=first):
+            for term in passage.terms():
+                self._pending.setdefault(term, []).append(passage.posting(term, slot))
+        self._tables.add_passages(
+            self._space, [(row.slot + at, row.id, vectors[at] if vectors else None) for at in range(count)]
+        )
+        self._space.slots += count
+        self._space.documents += len(passages)
+        self._space.words += row.length
+
+    def _unindex(self, row: Row) -> None:
+        self._flush()
+        passages = index_text(self._analyzer, row, self._context(row))
+        first = row.slot + row.passages - len(passages)
+        slots = {slot: passage.terms() for slot, passage in enumerate(passages, start=first)}
+        self._tables.remove_postings(self._space, slots)
+        self._tables.remove_passages(self._space, row.slot, row.passages)
+        self._space.documents -= len(passages)
+        self._space.words -= row.length
+
+    def _unlink_index(self, row: Row) -> Row | None:
+        """Take an item, and the one after it, out of the index; the latter has to be indexed anew."""
+        after = None if row.after is None else self._tables.row(self._space, "id", row.after)
+        if after is not None:
+            self._vectors = self._tables.passage_vectors(self._space, after.slot, after.passages)
+            self._unindex(after)
+        self._unindex(row)
+        return after
+
+    def _reindex(self, row: Row) -> None:
+        self._index(row, self._vectors)
+        self._tables.update_row(row)
+
+    def _context(self, row: Row) -> list[str]:
+        before = None if row.before is None else self._tables.row(self._space, "id", row.before)
+        return [] if before is None else context_terms(self._analyzer, before.content)
+
+    def _flush(self) -> None:
+        if self._pending:
+            self._tables.add_postings(self._space, self._pending)
+            self._pending = {}

@@ -1,0 +1,1 @@
+"""Embedders behind one protocol; each loads its package when it is used."""

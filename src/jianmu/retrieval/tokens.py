@@ -1,0 +1,169 @@
+"""From text to the terms that the word index knows: one rule for what is stored and what is asked.
+
+A word gives its stem (English) with the surface form beside it; an identifier gives its whole and its parts;
+a run of a script without spaces gives its characters and their bigrams. Text is never query syntax.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from zlib import crc32
+
+from jianmu.retrieval.stopwords import ENGLISH
+
+__all__ = ["ANALYZER_ID", "Analyzer", "Term"]
+
+ANALYZER_ID = "words-1/snowball-3"
+"""Names the rule; an index made by another rule has to be rebuilt."""
+
+# Scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana, bopomofo, Han, Hangul (particles cling
+# to words).
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3100-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
+)
+# Marks that belong to a word though they are no letters: Latin, Hebrew, Arabic, Indic.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+_LETTER = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}])"
+_SYMBOL = "\u2190-\u2bff\U0001f000-\U0001faff"
+_PIECES = re.compile(
+    rf"(?P<unspaced>[{_UNSPACED}]+)"
+    rf"|(?P<word>_*{_LETTER}+(?:(?:['\u2019.\-\u2010\u2011/:@]|_+){_LETTER}+)*)"
+    rf"|(?P<symbol>[{_SYMBOL}])"
+)
+_JOINERS = re.compile(r"['\u2019.\-\u2010\u2011/:@_]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_POSSESSIVE = re.compile(r"['\u2019][sS]?$")
+_CONTRACTION = re.compile(r"[^\W\d_]+['\u2019][a-zA-Z]{1,2}")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_NUMBER = re.compile(r"\d+(?:[.:/\-]\d+)+")
+_LONGEST = 64
+"""Longer "words" are data (base64, hashes): their first characters stand for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term at one place of a text.
+
+    Attributes:
+        text: What is looked up: a stem, a whole identifier, a character or a bigram.
+        form: One of eight bits drawn from the surface form; it tells "news" from "new" without storing
+        either. weight: 1 for a unit of length, 0 for a second view of the same place (whole identifier,
+        single character).
+    """
+
+    text: str
+    form: int
+    weight: int = 1
+
+
+class Analyzer:
+    """Turns text into terms; safe to share between threads, remembers the stems it has seen."""
+
+    id = ANALYZER_ID
+
+    def __init__(self, cache_size: int = 50_000) -> None:
+        self._stems: dict[str, str] = {}
+        self._cache_size = cache_size
+        self._lock = threading.Lock()
+        self._stemmer: _Stemmer | None = None
+
+    def terms(self, text: str) -> list[Term]:
+        """All terms of `text` in order, with repetitions."""
+        return list(self._scan(unicodedata.normalize("NFKC", text)))
+
+    def query_terms(self, text: str) -> dict[str, int]:
+        """The terms to look up for a question, each with the form bits asked for; stop words are left out.
+
+        A question of nothing but stop words keeps them.
+        """
+        wanted: dict[str, int] = {}
+        stopped: dict[str, int] = {}
+        for term in self.terms(text):
+            target = stopped if term.text in ENGLISH else wanted
+            target[term.text] = target.get(term.text, 0) | term.form
+        return wanted or stopped
+
+    def length(self, terms: Iterable[Term]) -> int:
+        """How long a text is, in words (or bigrams)."""
+        return sum(term.weight for term in terms)
+
+    def _scan(self, text: str) -> Iterator[Term]:
+        for match in _PIECES.finditer(text):
+            piece = match.group()
+            if match.lastgroup == "unspaced":
+                yield from _ngrams(piece)
+            elif match.lastgroup == "symbol":
+                yield Term(piece, 1)
+            else:
+                yield from self._word(piece)
+
+    def _word(self, piece: str) -> Iterator[Term]:
+        piece = _POSSESSIVE.sub("", piece.strip("_"))
+        if _NUMBER.fullmatch(piece):  # 3.10 is not 310
+            yield Term(piece[:_LONGEST], _form(piece), 0)
+            for part in _JOINERS.split(piece):
+                yield self._term(part)
+            return
+        parts = [part for run in _JOINERS.split(piece) for part in _CAMEL.split(run) if part]
+        if len(parts) > 1 and not _CONTRACTION.fullmatch(piece):
+            yield self._term(_JOINERS.sub("", piece), weight=0)
+        for part in parts:
+            yield self._term(part)
+
+    def _term(self, word: str, weight: int = 1) -> Term:
+        surface = _fold(word)[:_LONGEST]
+        return Term(self._stem(surface), _form(surface), weight)
+
+    def _stem(self, word: str) -> str:
+        if len(word) < 3 or not (word.isascii() and word.isalpha()):
+            return word
+        stem = self._stems.get(word)
+        if stem is None:
+            with self._lock:  # the stemmer keeps state while it works
+                if self._stemmer is None:
+                    self._stemmer = _Stemmer()
+                stem = self._stemmer.stem(word)
+                if len(self._stems) >= self._cache_size:
+                    self._stems.clear()
+                self._stems[word] = stem
+        return stem
+
+
+class _Stemmer:
+    """Snowball's English stemmer, in pure Python whatever else is installed, so that stored stems agree."""
+
+    def __init__(self) -> None:
+        from snowballstemmer.english_stemmer import EnglishStemmer
+
+        self._english = EnglishStemmer()
+
+    def stem(self, word: str) -> str:
+        return str(self._english.stemWord(word))
+
+
+def _fold(word: str) -> str:
+    """Casefold and drop accents (é = e, ä = a); Hangul and kana stay whole."""
+    word = word.casefold()
+    if word.isascii():
+        return word
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+
+
+def _ngrams(run: str) -> Iterator[Term]:
+    run = run.casefold()
+    if len(run) == 1:
+        yield Term(run, 1)
+        return
+    for at, character in enumerate(run):
+        yield Term(character, 1, 0)
+        if at + 1 < len(run):
+            yield Term(run[at : at + 2], 1)
+
+
+def _form(surface: str) -> int:
+    return 1 << (crc32(surface.encode("utf-8", "surrogatepass")) & 7)
