@@ -15,7 +15,7 @@ from py_trees import behaviours, composites, decorators, timers
 from py_trees.behaviour import Behaviour
 from py_trees.common import Status
 
-from jianmu.runtime.leaf import AsyncNode
+from jianmu.runtime.leaf import Ask, AsyncNode, ConditionNode, FunctionNode
 
 __all__ = ["Attribute", "fixed_attributes", "is_known", "position_attributes", "refusal"]
 
@@ -96,6 +96,9 @@ _NAMES: dict[type, str] = {
     Behaviour: "id name blackboards qualified_name status iterator parent children logger "
     "feedback_message blackbox_level",
     AsyncNode: "error _host _activity",
+    FunctionNode: "_function _arguments",
+    ConditionNode: "_function _arguments",
+    Ask: "_payload _into _key",
     behaviours.Success: "",
     behaviours.Failure: "",
     behaviours.Running: "",
@@ -166,7 +169,9 @@ def refusal(node: Behaviour) -> str | None:
             "it writes to the py_trees blackboard, which is shared by the whole process and not saved; "
             "keep the value in the state instead (a leaf returns {field: value})"
         )
-    if type(node).__module__.startswith("py_trees.") and not is_known(node):
+    if is_known(node):
+        return None
+    if type(node).__module__.startswith("py_trees."):
         return "this kind is not in jianmu's table; use a leaf made with @node instead"
     own = sorted(own_attributes(node))
     if own and not isinstance(node, AsyncNode) and not has_dump(node):

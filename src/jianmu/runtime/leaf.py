@@ -17,7 +17,7 @@ from jianmu.runtime.ctx import LeafContext
 if TYPE_CHECKING:
     from jianmu.runtime.session import Session
 
-__all__ = ["Ask", "AsyncNode", "LeafFactory", "node"]
+__all__ = ["Ask", "AsyncNode", "ConditionNode", "FunctionNode", "LeafFactory", "node"]
 
 
 class AsyncNode(Behaviour):
