@@ -37,7 +37,7 @@ class TreePosition:
             if attributes
         ]
         self._composites = [
-            (path, node)
+            (path, node, {id(child): i for i, child in enumerate(node.children)})
             for path, node in zip(index.paths, index.nodes, strict=True)
             if isinstance(node, Composite)
         ]
@@ -87,9 +87,9 @@ class TreePosition:
         """
         self._check_watched()
         current_child = {
-            path: node.children.index(node.current_child)
-            for path, node in self._composites
-            if node.current_child is not None and node.current_child in node.children
+            path: place[id(node.current_child)]
+            for path, node, place in self._composites
+            if id(node.current_child) in place
         }
         attributes: dict[str, Any] = {}
         for path, node, described in self._stateful:
@@ -138,7 +138,7 @@ class TreePosition:
     def restore_pointers(self, metadata: Mapping[str, Any]) -> None:
         """Set each composite's `current_child`: as saved, else as its children's statuses tell."""
         saved = metadata.get("current_child", {})
-        for path, node in self._composites:
+        for path, node, _ in self._composites:
             index = saved.get(path)
             if isinstance(index, int) and 0 <= index < len(node.children):
                 node.current_child = node.children[index]

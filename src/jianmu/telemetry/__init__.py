@@ -1,1 +1,7 @@
 """Sinks for the event bus."""
+
+from __future__ import annotations
+
+from jianmu.telemetry.jsonl import JsonlSink
+
+__all__ = ["JsonlSink"]
