@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -170,13 +171,27 @@ def test_a_newer_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
-    open_file(tmp_path / "a.db").close()
+    with closing(sqlite3.connect(tmp_path / "a.db")) as foreign:
+        foreign.execute("CREATE TABLE somebody_elses (n)")
     with pytest.raises(StorageError, match="another kind"):
-        open_file(tmp_path / "a.db", application_id=8)
+        open_file(tmp_path / "a.db")
     (tmp_path / "b.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
     with pytest.raises(StorageError, match="no SQLite file") as caught:
         open_file(tmp_path / "b.db")
     assert is_damage(caught.value)
+
+
+def test_one_file_holds_several_kinds_with_versions_of_their_own(tmp_path: Path) -> None:
+    def other(connection: sqlite3.Connection) -> None:
+        connection.execute("CREATE TABLE other (n)")
+
+    with open_file(tmp_path / "a.db", migrations=[first, second]) as one:
+        with open_file(tmp_path / "a.db", application_id=8, migrations=[other]) as two:
+            put(one, 1)
+            two.write(lambda c: c.execute("INSERT INTO other VALUES (2)"))
+        assert numbers(one) == [1]
+    with open_file(tmp_path / "a.db", application_id=8, migrations=[other]) as two:
+        assert two.read(lambda c: c.execute("SELECT n FROM other").fetchall()) == [(2,)]
 
 
 @pytest.mark.parametrize("name", ["", ":memory:", "file:x?mode=memory", "a\0b"])

@@ -44,7 +44,8 @@ class SqliteFile:
 
     Args:
         path: The file; it and its folder are made if missing (0600 and 0700).
-        application_id: A 31-bit number that tells this kind of file from others.
+        application_id: A 31-bit number that tells this kind of content from others. One file may hold several
+            kinds, e.g. checkpoints and memories, whose tables have different names.
         migrations: One step per schema version, oldest first.
         durability: What a finished `write` survives.
         timeout: Seconds to wait for another process's lock.
@@ -198,14 +199,14 @@ class SqliteFile:
         migrations: Sequence[Migration],
         newer: type[JianmuError],
     ) -> None:
-        if _pragma(connection, "user_version") == len(migrations):
-            self._check_kind(connection, application_id)
+        if _version(connection, application_id) == len(migrations):
             return
         connection.execute("BEGIN IMMEDIATE")
         try:
-            version = _pragma(connection, "user_version")
-            if version or connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-                self._check_kind(connection, application_id)
+            version = _version(connection, application_id)
+            if version is None:
+                self._add_kind(connection, application_id)
+                version = 0
             if version > len(migrations):
                 raise newer(
                     f"{self.path} has schema version {version}, and this jianmu reads up to "
@@ -213,17 +214,23 @@ class SqliteFile:
                 )
             for step in migrations[version:]:
                 step(connection)
-            connection.execute(f"PRAGMA application_id = {application_id}")
-            connection.execute(f"PRAGMA user_version = {len(migrations)}")
+            connection.execute(
+                "UPDATE jianmu_kind SET version = ? WHERE id = ?", (len(migrations), application_id)
+            )
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
-    def _check_kind(self, connection: sqlite3.Connection, application_id: int) -> None:
-        if _pragma(connection, "application_id") != application_id:
+    def _add_kind(self, connection: sqlite3.Connection, application_id: int) -> None:
+        """Make room for one more kind in a file that is new or ours already."""
+        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            connection.execute(f"PRAGMA application_id = {application_id}")
+            connection.execute("CREATE TABLE jianmu_kind (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
+        elif not _has_kinds(connection):
             raise StorageError(f"{self.path} is a SQLite file of another kind; choose another path")
+        connection.execute("INSERT INTO jianmu_kind VALUES (?, 0)", (application_id,))
 
     def _borrow(self) -> sqlite3.Connection:
         with self._mutex:
@@ -374,6 +381,19 @@ def _switch_to_wal(connection: sqlite3.Connection, path: Path, timeout: float) -
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _version(connection: sqlite3.Connection, application_id: int) -> int | None:
+    """Return the schema version of one kind of content, or None if the file does not hold it."""
+    if not _has_kinds(connection):
+        return None
+    row = connection.execute("SELECT version FROM jianmu_kind WHERE id = ?", (application_id,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _has_kinds(connection: sqlite3.Connection) -> bool:
+    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'jianmu_kind'"
+    return bool(connection.execute(sql).fetchone()[0])
 
 
 def _explain(error: sqlite3.Error, path: Path, timeout: float) -> str:
