@@ -4,6 +4,7 @@ import base64
 import gzip
 import hashlib
 import struct
+import time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,28 @@ def test_any_text_counts_as_tiktoken_counts_it(
     reference: dict[str, tiktoken.Encoding], text: str, encoding: Any
 ) -> None:
     assert ExactCounter(encoding).count(text) == len(reference[encoding].encode(text, disallowed_special=()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    text=st.text(alphabet="abcATH的一是在不了!=- \n", min_size=1, max_size=12),
+    times=st.integers(20, 300),
+    encoding=st.sampled_from(ENCODINGS),
+)
+def test_long_runs_count_as_tiktoken_counts_them(
+    reference: dict[str, tiktoken.Encoding], text: str, times: int, encoding: Any
+) -> None:
+    long = text * times
+    assert ExactCounter(encoding).count(long) == len(reference[encoding].encode(long))
+
+
+def test_a_long_run_without_a_break_is_counted_in_good_time() -> None:
+    """One piece to the tokenizer; the plain algorithm takes minutes for each of these."""
+    run = "".join(chr(0x4E00 + n * 7919 % 20_000) for n in range(50_000))
+    began = time.process_time()
+    assert ExactCounter().count(run) > 50_000
+    assert ExactCounter().count("a" * 100_000) == 12_500
+    assert time.process_time() - began < 20
 
 
 @pytest.mark.parametrize("text", ["a\ud800b", "\udc00", "\ud83d\ude00"])

