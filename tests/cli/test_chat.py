@@ -175,6 +175,7 @@ def test_kill_9_in_mid_answer_goes_on_at_the_next_start(
     child.expect("word word")
     child.kill(signal.SIGKILL)
     child.expect(pexpect.EOF)
+    child.wait()
     child = connect(start, server)
     child.expect("the last turn was cut off and goes on now")
     child.expect("END")

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from jianmu.memory import FileCheckpointer, MemoryService, SimpleStore
+from jianmu.memory import MemoryService, SqliteCheckpointer, SqliteLongTermMemory
 
 __all__ = ["ChatStore"]
 
@@ -17,17 +17,21 @@ class ChatStore:
     Args:
         path: The file; made if missing.
         namespace: Whose memories these are, levels parted by ``/``.
+
+    Raises:
+        StorageError: The file cannot be opened, or is none of a chat's.
     """
 
     def __init__(self, path: Path, namespace: str) -> None:
         self.path = path
-        self.checkpointer = FileCheckpointer(path.with_suffix(".threads"))
-        self.long_term = SimpleStore(path)
+        self.checkpointer = SqliteCheckpointer(path)
+        self.long_term = SqliteLongTermMemory(path)
         self.namespace = tuple(part for part in namespace.split("/") if part)
         self.memory = MemoryService(self.long_term, self.namespace)
 
     def close(self) -> None:
         """Close the file."""
+        self.long_term.close()
         self.checkpointer.close()
 
     def __enter__(self) -> Self:

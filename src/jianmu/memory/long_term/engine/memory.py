@@ -26,7 +26,7 @@ from jianmu.memory.long_term.base import (
     Namespace,
     RetrievedMemory,
 )
-from jianmu.memory.long_term.capabilities import CAPABILITIES
+from jianmu.memory.long_term.capabilities import CAPABILITIES, refuse_unknown
 from jianmu.memory.long_term.engine.filters import Filter
 from jianmu.memory.long_term.engine.indexing import slots_of, texts_to_embed
 from jianmu.memory.long_term.engine.items import Draft, Row, draft_of, new_id, space_path, storable, to_json
@@ -105,6 +105,7 @@ class EngineMemory:
         speaker: str | None = None,
         session: str | None = None,
         ttl: float | None = None,
+        **kwargs: Any,
     ) -> LongTermMemoryRecordResult:
         """Keep a text verbatim; on disk when this returns.
 
@@ -122,6 +123,7 @@ class EngineMemory:
             speaker: Who said it; by default the message's name or role.
             session: Which conversation it belongs to: the texts beside it there help to find it.
             ttl: Seconds until it is no longer returned.
+            kwargs: None are known; they are refused by name.
 
         Raises:
             TypeError: `inputs` or `namespace` is of the wrong kind.
@@ -129,6 +131,7 @@ class EngineMemory:
             EmbedderError: The embedder failed; nothing was stored.
             StorageError: The database refused; nothing was stored.
         """
+        refuse_unknown(self, kwargs)
         item = {
             "inputs": inputs, "namespace": namespace, "key": key, "metadata": metadata, "time": time,
             "speaker": speaker, "session": session, "ttl": ttl,
@@ -281,6 +284,7 @@ class EngineMemory:
         half_life: float = 30 * 86_400.0,
         diversity: float = 0.0,
         explain: bool = False,
+        **kwargs: Any,
     ) -> LongTermMemoryRetrieved:
         """Find memories by words and by meaning, best first; any text is a plain question.
 
@@ -304,11 +308,13 @@ class EngineMemory:
                 relevance, Carbonell and Goldstein, 1998); scores stay, the order changes.
             explain: Add to each hit an "explain" dict: the share of words, meaning, date, speaker,
                 neighbours and session in its score, and the matching words.
+            kwargs: None are known; they are refused by name.
 
         Raises:
             MemoryInputError: An argument that cannot be used.
             EmbedderMismatchError: The index was made with another embedder meanwhile.
         """
+        refuse_unknown(self, kwargs)
         options = Options.of(
             limit=limit, deep=deep, filters=filters, since=since, until=until, as_of=as_of,
             min_score=min_score, offset=offset, recency=recency, half_life=half_life, diversity=diversity,
