@@ -1,5 +1,6 @@
 """Filters: from messages to messages."""
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -130,8 +131,17 @@ def test_keys_are_hidden(secret: str) -> None:
 
 def test_mails_are_hidden_and_ordinary_text_is_not() -> None:
     assert filtered([user(SECRETS["email"])], Redact()) == ["write to [redacted:email] now"]
-    plain = "the sk-learn package, user@host, a.b@c, risk-based pricing, task-12345678"
+    plain = "the sk-learn package, sk-something-that-is-long-but-no-key, user@host, a.b@c, task-12345678"
     assert filtered([user(plain)], Redact()) == [plain]
+
+
+@pytest.mark.parametrize(
+    "unit", ["a", "a@", "@1.", "-eyJaaaaaaaa", "sk-a", "-----BEGIN PRIVATE KEY-----", "xox", "."]
+)
+def test_redaction_takes_linear_time(unit: str) -> None:
+    began = time.process_time()
+    list(Redact()([user(unit * (200_000 // len(unit)))]))
+    assert time.process_time() - began < 3
 
 
 def test_redaction_reaches_arguments_parts_and_every_section() -> None:

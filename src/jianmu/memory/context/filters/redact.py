@@ -15,14 +15,15 @@ __all__ = ["PATTERNS", "Redact"]
 
 PATTERNS: Mapping[str, str] = MappingProxyType(
     {
-        "email": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
+        "email": r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
         "key": (
-            r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
+            # OpenAI, Anthropic, Stripe: long, with digits and capitals, as no ordinary word is.
+            r"(?<![A-Za-z0-9_-])(?:sk|pk|rk)[-_](?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Z])[A-Za-z0-9_-]{20,}"
             r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"  # AWS
             r"|\bAIza[A-Za-z0-9_-]{35}"  # Google
             r"|\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}"  # GitHub
             r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}"  # Slack
-            r"|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JSON Web Token
+            r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # JSON Web Token
             r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
         ),
     }
