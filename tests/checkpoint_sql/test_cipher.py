@@ -91,7 +91,7 @@ def test_a_row_moved_to_another_thread_or_step_is_refused(tmp_path: Path) -> Non
         store.save_checkpoint("b", 1, {"n": 2})
     with sqlite3.connect(tmp_path / "c.db") as database:
         database.execute(
-            "UPDATE checkpoints SET body = (SELECT body FROM checkpoints WHERE thread = ?)", (b"a",)
+            "UPDATE jianmu_step SET body = (SELECT body FROM jianmu_step WHERE thread = ?)", (b"a",)
         )
     database.close()
     with make("sqlite", tmp_path, AesGcmCipher(NEW)) as store:

@@ -18,7 +18,7 @@ class SqliteSuite(CheckpointerContract):
     def read_record(self, home: Path, thread_id: str, step: int) -> bytes:
         with sqlite3.connect(home / "c.db") as database:
             found = database.execute(
-                "SELECT body FROM checkpoints WHERE thread = ? AND step = ?", (thread_id.encode(), step)
+                "SELECT body FROM jianmu_step WHERE thread = ? AND step = ?", (thread_id.encode(), step)
             ).fetchone()
         database.close()
         return bytes(found[0])
@@ -26,7 +26,7 @@ class SqliteSuite(CheckpointerContract):
     def write_record(self, home: Path, thread_id: str, step: int, data: bytes) -> None:
         with sqlite3.connect(home / "c.db") as database:
             database.execute(
-                "UPDATE checkpoints SET body = ? WHERE thread = ? AND step = ?",
+                "UPDATE jianmu_step SET body = ? WHERE thread = ? AND step = ?",
                 (data, thread_id.encode(), step),
             )
         database.close()

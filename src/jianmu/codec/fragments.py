@@ -98,8 +98,14 @@ class ListFragment:
         yield b"]" if self.length else b"[]"
 
     def items_from(self, start: int) -> list[Any]:
-        """Return the plain data of the items from `start` on; costs the items (and up to one block more)."""
+        """Return the plain data of the items from `start` on; costs these items.
+
+        Those that have just filled a block cost that block.
+        """
         first = start // BLOCK
+        if first == self.length // BLOCK:
+            tail = self._tail[start % BLOCK : self.length % BLOCK]
+            return list(parse(b"[%b]" % b",".join(tail)))
         items: list[Any] = parse(b"[%b]" % b",".join(self._pieces_from(first)))
         return items[start - first * BLOCK :]
 

@@ -1,0 +1,227 @@
+"""The content of one step, in a form that later mutation cannot reach and the next step is compared with.
+
+A `StateDump` is frozen already and kept as it is. Any other data is frozen here: dicts stay dicts, lists
+become their JSON text, so that "the same list with more items" is one comparison of bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from jianmu.codec.dump import StateDump, changes_between, dump_json
+from jianmu.errors import EncodeError
+
+__all__ = ["Content", "from_text", "to_text"]
+
+_MAX_DEPTH = 500  # what both JSON readers take, however deep the stack already is
+_LARGEST_INT_BITS = 14_000  # Python's JSON refuses to read ints of more than 4,300 digits
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+Path = tuple[str | int, ...]
+
+
+class _ListText(NamedTuple):
+    text: bytes
+    length: int
+
+
+class Content:
+    """What one step holds besides its number.
+
+    Args:
+        state: The state dump.
+        tree: ``{node id: Status name}`` or None.
+        metadata: The runner's own data.
+        before: The content of the step before, if known; what is equal to it is not searched again.
+
+    Raises:
+        EncodeError: A value that JSON would alter or cannot hold; it names the place.
+    """
+
+    def __init__(
+        self,
+        state: Mapping[str, Any],
+        tree: Mapping[str, str] | None,
+        metadata: Mapping[str, Any] | None,
+        before: Content | None = None,
+    ) -> None:
+        old: dict[str, Any] = before._rest if before else {}
+        try:
+            self._state: Any = state
+            if not isinstance(state, StateDump):
+                known = before._state if before and not isinstance(before._state, StateDump) else None
+                self._state = _freeze(dict(state), ("state",), known)
+            tree = None if tree is None else dict(tree)
+            self._rest: dict[str, Any] = {
+                "tree": _freeze(tree, ("tree",), old.get("tree")),
+                "runtime_metadata": _freeze(
+                    dict(metadata or {}), ("runtime_metadata",), old.get("runtime_metadata")
+                ),
+            }
+        except RecursionError as error:
+            raise EncodeError("is nested too deeply to be stored as JSON") from error
+
+    def snapshot(self) -> bytes:
+        """Return the whole as JSON text: ``{"state": ..., "tree": ..., "runtime_metadata": ...}``."""
+        state = self._state
+        text = dump_json(state) if isinstance(state, StateDump) else _text(state)
+        return b'{"state":%b,%b' % (text, _text(self._rest)[1:])
+
+    def changes_from(self, before: Content) -> bytes:
+        """Return the changes since `before` as the JSON text of a list for `apply_changes`."""
+        out: list[bytes] = []
+        if isinstance(self._state, StateDump) and isinstance(before._state, StateDump):
+            changes = changes_between(before._state, self._state)
+            out.extend(to_text([op, ["state", *path], *value]) for op, path, *value in changes)
+        else:
+            old, new = before._plain_state(), self._plain_state()
+            if not _diff_dict(old, new, ("state",), out):
+                out.append(_change("set", ("state",), new))
+        _diff_dict(before._rest, self._rest, (), out)
+        return b"[%b]" % b",".join(out)
+
+    def _plain_state(self) -> Any:
+        if isinstance(self._state, StateDump):
+            return _freeze(self._state.copy(), ("state",), None)
+        return self._state
+
+
+def to_text(value: Any) -> bytes:
+    """Return plain data as compact JSON; half a surrogate pair is written as an escape."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:
+        try:
+            return json.dumps(value, separators=(",", ":")).encode()
+        except (TypeError, ValueError) as error:
+            raise EncodeError(f"cannot be stored as JSON: {error}") from error
+    except ValueError as error:  # a list that contains itself
+        raise EncodeError(f"cannot be stored as JSON: {error}") from error
+
+
+def from_text(text: bytes) -> Any:
+    """Return the data that `to_text` was given.
+
+    Raises:
+        ValueError: The text is no JSON.
+    """
+    try:
+        return from_json(text, cache_strings="keys")
+    except ValueError:
+        return json.loads(text)  # deeper, or with half a surrogate pair
+
+
+def _freeze(value: Any, path: Path, known: Any) -> Any:
+    """Return the frozen form of `value`; `known` is the frozen form that it had at the step before."""
+    kind = type(value)
+    if kind in _SCALARS:
+        _check(value, path)
+        return value
+    if len(path) > _MAX_DEPTH:
+        raise EncodeError(f"is nested deeper than {_MAX_DEPTH} levels", path[:5])
+    if isinstance(value, dict):
+        old = known if isinstance(known, dict) else {}
+        frozen = {}
+        for key, item in value.items():
+            _check_key(key, path)
+            frozen[key] = _freeze(item, (*path, key), old.get(key))
+        return frozen
+    if isinstance(value, list):
+        return _freeze_list(value, path, known)
+    _check(value, path)
+    return value
+
+
+def _freeze_list(value: list[Any], path: Path, known: Any) -> _ListText:
+    try:
+        text = to_text(value)
+    except EncodeError as error:
+        _check(value, path)  # names the place, if it is one value that cannot be stored
+        raise EncodeError(error.reason, path) from error
+    start = known.length if isinstance(known, _ListText) and _grew(known.text, text) else 0
+    for index in range(start, len(value)):
+        _check(value[index], (*path, index))
+    return _ListText(text, len(value))
+
+
+def _grew(old: bytes, new: bytes) -> bool:
+    """Whether the list of text `new` is the list of text `old`, perhaps with more items."""
+    end = len(old) - 1
+    return new.startswith(old[:-1]) and (end == 1 or new[end : end + 1] in (b",", b"]"))
+
+
+def _check(value: Any, path: Path) -> None:
+    kind = type(value)
+    if kind is int:
+        if value.bit_length() > _LARGEST_INT_BITS:
+            raise EncodeError("an int of more than 4,200 digits cannot be read again", path)
+    elif kind in _SCALARS:
+        return
+    elif len(path) > _MAX_DEPTH:
+        raise EncodeError(f"is nested deeper than {_MAX_DEPTH} levels", path[:5])
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_key(key, path)
+            _check(item, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check(item, (*path, index))
+    else:
+        raise EncodeError(
+            f"is of type {kind.__name__}, which JSON would alter or cannot hold; keep it in a typed "
+            "StateManager, or turn it into str, int, float, bool, None, list or dict",
+            path,
+        )
+
+
+def _check_key(key: Any, path: Path) -> None:
+    if type(key) is not str:
+        raise EncodeError(f"has a key of type {type(key).__name__}, and JSON knows only str", path)
+
+
+def _text(frozen: Any) -> bytes:
+    if isinstance(frozen, _ListText):
+        return frozen.text
+    if isinstance(frozen, dict):
+        return b"{%b}" % b",".join(b"%b:%b" % (to_text(key), _text(item)) for key, item in frozen.items())
+    return to_text(frozen)
+
+
+def _diff(old: Any, new: Any, path: Path, out: list[bytes]) -> None:
+    if isinstance(old, dict) and isinstance(new, dict):
+        if _diff_dict(old, new, path, out):
+            return
+    elif isinstance(old, _ListText) and isinstance(new, _ListText):
+        if old.text == new.text:
+            return
+        if _grew(old.text, new.text):
+            tail = new.text[len(old.text) - 1 :].removeprefix(b",")
+            out.append(b'["append",%b,[%b]' % (to_text(list(path)), tail))  # the tail closes its list
+            return
+    elif type(old) is type(new) and old == new and (old != 0 or str(old) == str(new)):
+        return
+    out.append(_change("set", path, new))
+
+
+def _diff_dict(old: dict[str, Any], new: dict[str, Any], path: Path, out: list[bytes]) -> bool:
+    """Add the changes between two dicts; return False if only the whole can keep the order of its keys."""
+    if list(old) != list(new):
+        kept = [key for key in old if key in new]
+        if list(new)[: len(kept)] != kept:
+            return False
+        out.extend(_change("del", (*path, key)) for key in old if key not in new)
+    for key, value in new.items():
+        if key in old:
+            _diff(old[key], value, (*path, key), out)
+        else:
+            out.append(_change("set", (*path, key), value))
+    return True
+
+
+def _change(op: str, path: Path, *value: Any) -> bytes:
+    head = b'["%b",%b' % (op.encode(), to_text(list(path)))
+    return b"%b,%b]" % (head, _text(value[0])) if value else head + b"]"
