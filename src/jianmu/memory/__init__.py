@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jianmu.memory.checkpoint.file import FileCheckpointer as FileCheckpointer
     from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer as InMemoryCheckpointer
     from jianmu.memory.checkpoint.null import NullCheckpointer as NullCheckpointer
+    from jianmu.memory.checkpoint.postgres import PostgresCheckpointer as PostgresCheckpointer
     from jianmu.memory.checkpoint.sqlite import SqliteCheckpointer as SqliteCheckpointer
     from jianmu.memory.context import ContextBuilder as ContextBuilder
     from jianmu.memory.context import TokenBudget as TokenBudget
@@ -38,6 +39,7 @@ _HOMES = {
     "NullCheckpointer": "jianmu.memory.checkpoint.null",
     "SqliteCheckpointer": "jianmu.memory.checkpoint.sqlite",
     "SqliteLongTermMemory": "jianmu.memory.long_term.sqlite",
+    "PostgresCheckpointer": "jianmu.memory.checkpoint.postgres",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
     "TokenBudget": "jianmu.memory.context",
     "create_checkpointer": "jianmu.memory.checkpoint.factory",
@@ -56,6 +58,7 @@ __all__ = [
     "MemorySearchTool",
     "MemoryService",
     "NullCheckpointer",
+    "PostgresCheckpointer",
     "SimpleStore",
     "SqliteCheckpointer",
     "SqliteLongTermMemory",

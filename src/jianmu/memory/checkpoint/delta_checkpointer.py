@@ -28,9 +28,7 @@ from jianmu.memory.checkpoint.arguments import (
     require_later_step,
 )
 from jianmu.memory.checkpoint.base import CheckpointInfo, Cipher, JournalRecord
-from jianmu.memory.checkpoint.content import Content, from_text
-from jianmu.memory.checkpoint.delta_cache import DeltaCache, Place
-from jianmu.memory.checkpoint.delta_record import (
+from jianmu.memory.checkpoint.chain import (
     NONE,
     BrokenRowError,
     Row,
@@ -38,6 +36,8 @@ from jianmu.memory.checkpoint.delta_record import (
     id_bytes,
     thread_key,
 )
+from jianmu.memory.checkpoint.content import Content, from_text
+from jianmu.memory.checkpoint.delta_cache import DeltaCache, Place
 from jianmu.memory.checkpoint.journal import live_records
 from jianmu.memory.checkpoint.plain import encode_plain
 from jianmu.memory.checkpoint.sql_lease import Session, SqlLease, busy, holder_has_died, this_holder
@@ -81,6 +81,10 @@ class DeltaCheckpointer(ABC):
     @abstractmethod
     def _write(self, work: Callable[[Session], T]) -> T:
         """Run `work` in one transaction, perhaps more than once, and return what it returned last."""
+
+    def _write_one(self, sql: str, *values: object) -> int:
+        """Run one statement by itself, perhaps more than once, and return how many rows it changed."""
+        return self._write(lambda session: session.run(sql, *values))
 
     @abstractmethod
     def _advance(self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]) -> bool:
@@ -314,7 +318,7 @@ class DeltaCheckpointer(ABC):
             f"FROM (SELECT thread FROM jianmu_thread WHERE thread = ? AND {condition} FOR UPDATE) held"
         )
         for _ in range(_ATTEMPTS):
-            if self._write(lambda session: session.run(sql, key, zlib.crc32(body), body, key, *values)):
+            if self._write_one(sql, key, zlib.crc32(body), body, key, *values):
                 return
             self._write(lambda session: self._explain_refusal(session, thread_id, key, create=True))
         raise StorageError(f"thread {thread_id!r}: the journal could not be written; try again")
@@ -407,7 +411,7 @@ class DeltaCheckpointer(ABC):
     def _extend(self, lease: SqlLease) -> bool:
         sql = "UPDATE jianmu_thread SET lease_until = now() + ? WHERE thread = ? AND fence = ?"
         key = thread_key(lease.thread_id)
-        return self._write(lambda session: session.run(sql, lease.ttl, key, lease.fence)) > 0
+        return self._write_one(sql, lease.ttl, key, lease.fence) > 0
 
     def _give_back(self, lease: SqlLease) -> None:
         key = thread_key(lease.thread_id)

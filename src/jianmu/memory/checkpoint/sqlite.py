@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from jianmu.errors import CheckpointFormatError, StorageError
 from jianmu.memory.checkpoint.base import Cipher
+from jianmu.memory.checkpoint.chain import Row
 from jianmu.memory.checkpoint.delta_cache import Place
 from jianmu.memory.checkpoint.delta_checkpointer import DeltaCheckpointer
-from jianmu.memory.checkpoint.delta_record import Row
 from jianmu.memory.checkpoint.sql_lease import Session
 from jianmu.memory.checkpoint.sql_schema import MIGRATIONS
 from jianmu.storage.sqlite import Durability, SqliteFile, is_damage
