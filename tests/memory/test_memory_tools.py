@@ -115,6 +115,7 @@ def test_what_is_added_is_found(service: MemoryService) -> None:
     assert add.run(content="The user's cat is called Mochi", key="pref1") == "Stored (id: pref1, key: pref1)"
     assert "Mochi" in search.run(query="cat")
     assert search.run(query="submarine") == "No results."
+    assert MemorySearchTool(memory=service).run("cat", 1) == search.run(query="cat", k=1)
 
 
 def test_the_texts_of_the_specification_hold_for_any_back_end() -> None:

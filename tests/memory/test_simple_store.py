@@ -110,6 +110,25 @@ def test_metadata_that_would_change_is_refused(path: Path, metadata: Any) -> Non
     assert not path.exists()
 
 
+def test_a_namespace_too_deep_for_a_file_is_refused(path: Path) -> None:
+    SimpleStore(path).record("x", key="k", namespace=("n",) * 100)
+    with pytest.raises(MemoryInputError, match="100 namespace parts"):
+        SimpleStore(path).record("x", key="k", namespace=("n",) * 101)
+    assert SimpleStore(path).retrieve("x", namespace=("n",) * 5000) == []
+    assert len(SimpleStore(path).retrieve("x", deep=True)) == 1
+
+
+def test_metadata_nested_without_end_is_refused(path: Path) -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    circle: dict[str, Any] = {}
+    circle["self"] = circle
+    for metadata in ({"a": nested}, circle):
+        with pytest.raises(MemoryInputError, match="metadata"):
+            SimpleStore(path).record("x", key="k", metadata=metadata)
+
+
 @pytest.mark.parametrize("at", ["write", "replace", "sync"])
 def test_a_failed_write_changes_nothing_and_says_so(
     path: Path, monkeypatch: pytest.MonkeyPatch, at: str

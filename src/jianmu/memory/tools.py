@@ -79,10 +79,10 @@ class MemorySearchTool(_MemoryTool):
     }
     read_only = True
 
-    def run(self, **arguments: Any) -> str:
+    def run(self, query: Any = None, k: Any = None, namespace: Any = None, **others: Any) -> str:
         """Return the memories found; a failed search reads "No results." and is told to the operator."""
         try:
-            valid = self.validate(arguments)
+            valid = self.validate({"query": query, "k": k, "namespace": namespace, **others})
         except ToolArgumentError as error:
             return ErrorText(f"Error: wrong arguments for {self.name}: {error}")
         try:
@@ -126,10 +126,13 @@ class MemoryAddTool(_MemoryTool):
         "description": '"Stored (id: ..., key: ...)", or "Error storing memory: ..."',
     }
 
-    def run(self, **arguments: Any) -> str:
+    def run(
+        self, content: Any = None, metadata: Any = None, key: Any = None, namespace: Any = None, **others: Any
+    ) -> str:
         """Store it; return what became of it, or the error, as text."""
+        given = {"content": content, "metadata": metadata, "key": key, "namespace": namespace}
         try:
-            valid = self.validate(arguments)
+            valid = self.validate({**given, **others})
         except ToolArgumentError as error:
             return ErrorText(f"Error: wrong arguments for {self.name}: {error}")
         try:

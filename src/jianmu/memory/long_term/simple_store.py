@@ -36,6 +36,7 @@ FORMAT = 1
 _FORMAT_KEY = "~format"
 _RESERVED = ("content", "metadata")
 _MOST_TEXTS = 100_000
+_MOST_PARTS = 100
 _Node = dict[str, Any]
 
 
@@ -180,7 +181,12 @@ class SimpleStore:
         refuse_unknown(self, kwargs)
         if not isinstance(key, str) or not key:
             raise MemoryInputError("SimpleStore.record needs a non-empty key: record(text, key='pref1')")
-        return namespace_tuple(namespace), key, input_text(inputs), _plain(metadata or {})
+        parts = namespace_tuple(namespace)
+        if len(parts) > _MOST_PARTS:
+            raise MemoryInputError(
+                f"SimpleStore takes {_MOST_PARTS} namespace parts at most, not {len(parts)}"
+            )
+        return parts, key, input_text(inputs), _plain(metadata or {})
 
     def _scored(self, query: str, namespace: Namespace, deep: bool) -> LongTermMemoryRetrieved:
         with self._file.reading() as data:
@@ -213,7 +219,7 @@ def _plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return a copy as JSON will give it back, if that is equal."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(metadata), allow_nan=False))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise MemoryInputError(f"metadata is not plain JSON data: {error}") from error
     if copy != metadata:
         changed = sorted(str(name) for name in metadata if copy.get(name) != metadata[name])
