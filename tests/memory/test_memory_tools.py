@@ -225,6 +225,25 @@ def test_a_failed_search_reads_no_results_and_is_told_to_the_operator(events: Ev
     assert (result.content, result.is_error) == ("No results.", True)
 
 
+def test_a_failed_rendering_is_told_too(events: Events) -> None:
+    class Unreadable(Recording):
+        def retrieve(self, query: str, **kwargs: Any) -> Any:
+            return [{"id": "m", "content": "tea", "metadata": {}, "score": None}]
+
+        def format_retrieved(self, retrieved: Any, **kwargs: Any) -> str:
+            raise KeyError("content")
+
+    search, _ = create_memory_tools(("n",), Unreadable(), event_bus=events)
+    assert search.run(query="tea") == "No results."
+    assert [type for type, _ in events.seen] == ["memory.searched", "memory.failed"]
+
+
+async def test_what_the_tools_say_can_be_kept_in_a_checkpoint(service: MemoryService) -> None:
+    search, add = service.as_tools()
+    said = [search.run(query="x"), search.run(), add.run(content=""), (await search.acall({})).content]
+    assert [type(text) for text in said] == [str] * 4
+
+
 def test_an_empty_search_is_told_otherwise(service: MemoryService, events: Events) -> None:
     search, _ = service.as_tools()
     assert search.call({"query": "tea"}).is_error is False

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from jianmu import Tool, tool
 from jianmu.errors import ConfigError, ToolArgumentError, ToolError
-from jianmu.tools import ErrorText, Injected, ToolResult
+from jianmu.tools import Injected, ToolResult
 
 
 class Colour(Enum):
@@ -218,14 +218,17 @@ def test_a_failing_tool_is_an_error_for_the_model() -> None:
     assert fails.call({"how": "other"}) == ToolResult("Error: RuntimeError: boom", True, "RuntimeError")
 
 
-def test_a_text_can_say_that_it_is_an_error() -> None:
+def test_a_tool_can_fail_with_a_text_of_its_own() -> None:
     class Closed(Tool):
         name = "closed"
+        max_output = 60
 
-        def run(self, **arguments: Any) -> str:
-            return ErrorText("closed today")
+        def execute(self, **arguments: Any) -> ToolResult:
+            return ToolResult("closed today" * 20, is_error=True)
 
-    assert Closed().call() == ToolResult("closed today", is_error=True)
+    result = Closed().call()
+    assert result.is_error
+    assert len(result.content) <= 60
 
 
 async def test_async_and_sync_tools_give_the_same_both_ways() -> None:

@@ -87,7 +87,8 @@ class MemoryService:
 
     def format_retrieved(self, retrieved: LongTermMemoryRetrieved, **kwargs: Any) -> str:
         """Render hits as text for a model."""
-        return self.memory.format_retrieved(retrieved, **kwargs)
+        with self._told("format"):
+            return self.memory.format_retrieved(retrieved, **kwargs)
 
     def delete(self, memory_id: str) -> bool:
         """Delete one memory of this namespace; False when there is none with this id.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import unicodedata
 import uuid
@@ -12,7 +13,8 @@ from jianmu.errors import ConfigError, ToolArgumentError
 from jianmu.memory.long_term.base import LongTermMemoryProtocol, LongTermMemoryRecordResult, Namespace
 from jianmu.memory.long_term.rendering import NO_RESULTS
 from jianmu.memory.service import EventSink, MemoryService
-from jianmu.tools import ErrorText, Tool
+from jianmu.tools import Tool, ToolResult
+from jianmu.tools.threads import on_thread
 
 __all__ = ["MemoryAddTool", "MemorySearchTool", "create_memory_tools"]
 
@@ -46,6 +48,28 @@ class _MemoryTool(Tool):
         event_bus: EventSink | None = None,
     ) -> None:
         self.service = _service(long_term_memory, memory, namespace, event_bus)
+
+    def execute(self, **arguments: Any) -> ToolResult:
+        """Validate and do it; a failure is a result with the tool's own text."""
+        try:
+            valid = self.validate(arguments)
+        except ToolArgumentError as error:
+            text = f"Error: wrong arguments for {self.name}: {error}"
+            return ToolResult(text, is_error=True, error_type=type(error).__name__)
+        try:
+            return self._do(self.service.below(valid.get("namespace")), valid)
+        except Exception as error:  # noqa: BLE001 - the service has told the operator; the model gets a text
+            return ToolResult(self._failed(error), is_error=True, error_type=type(error).__name__)
+
+    async def aexecute(self, **arguments: Any) -> ToolResult:
+        """Do as `execute` does, on a thread."""
+        return await on_thread(functools.partial(self.execute, **arguments), self.name)
+
+    def _do(self, service: MemoryService, valid: dict[str, Any]) -> ToolResult:
+        raise NotImplementedError
+
+    def _failed(self, error: Exception) -> str:
+        raise NotImplementedError
 
 
 class MemorySearchTool(_MemoryTool):
@@ -81,17 +105,15 @@ class MemorySearchTool(_MemoryTool):
 
     def run(self, query: Any = None, k: Any = None, namespace: Any = None, **others: Any) -> str:
         """Return the memories found; a failed search reads "No results." and is told to the operator."""
-        try:
-            valid = self.validate({"query": query, "k": k, "namespace": namespace, **others})
-        except ToolArgumentError as error:
-            return ErrorText(f"Error: wrong arguments for {self.name}: {error}")
-        try:
-            service = self.service.below(valid.get("namespace"))
-            deep = {"deep": True} if service.can("search.deep") else {}
-            retrieved = service.search(valid["query"], limit=valid.get("k", 5), **deep)
-            return service.format_retrieved(retrieved) if retrieved else NO_RESULTS
-        except Exception:  # noqa: BLE001 - the service has logged and emitted it; the model is told no detail
-            return ErrorText(NO_RESULTS)
+        return self.execute(query=query, k=k, namespace=namespace, **others).content
+
+    def _do(self, service: MemoryService, valid: dict[str, Any]) -> ToolResult:
+        deep = {"deep": True} if service.can("search.deep") else {}
+        retrieved = service.search(valid["query"], limit=valid.get("k", 5), **deep)
+        return ToolResult(service.format_retrieved(retrieved) if retrieved else NO_RESULTS)
+
+    def _failed(self, error: Exception) -> str:
+        return NO_RESULTS
 
 
 class MemoryAddTool(_MemoryTool):
@@ -131,17 +153,15 @@ class MemoryAddTool(_MemoryTool):
     ) -> str:
         """Store it; return what became of it, or the error, as text."""
         given = {"content": content, "metadata": metadata, "key": key, "namespace": namespace}
-        try:
-            valid = self.validate({**given, **others})
-        except ToolArgumentError as error:
-            return ErrorText(f"Error: wrong arguments for {self.name}: {error}")
-        try:
-            service = self.service.below(valid.get("namespace"))
-            key = valid.get("key") or _key_of(service.namespace, valid["content"])
-            result = service.add(valid["content"], key=key, metadata=valid.get("metadata") or {})
-        except Exception as error:  # noqa: BLE001 - the model is told; the service has told the operator
-            return ErrorText(f"Error storing memory: {error}")
-        return _stored(result, key)
+        return self.execute(**given, **others).content
+
+    def _do(self, service: MemoryService, valid: dict[str, Any]) -> ToolResult:
+        key = valid.get("key") or _key_of(service.namespace, valid["content"])
+        stored = service.add(valid["content"], key=key, metadata=valid.get("metadata") or {})
+        return ToolResult(_stored(stored, key))
+
+    def _failed(self, error: Exception) -> str:
+        return f"Error storing memory: {error}"
 
 
 def create_memory_tools(

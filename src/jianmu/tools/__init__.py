@@ -4,11 +4,10 @@ from jianmu.tools.ambient import current_idempotency_key
 from jianmu.tools.base import Tool
 from jianmu.tools.function import FunctionTool, tool
 from jianmu.tools.injected import Injected
-from jianmu.tools.result import ErrorText, ToolResult
+from jianmu.tools.result import ToolResult
 from jianmu.tools.toolset import ToolSet
 
 __all__ = [
-    "ErrorText",
     "FunctionTool",
     "Injected",
     "Tool",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 import functools
 import logging
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from typing import Any, Self
 from jianmu.errors import ToolArgumentError, ToolError, ToolTimeoutError
 from jianmu.tools.arguments import coerce_arguments, parse_arguments
 from jianmu.tools.export import to_anthropic, to_gemini, to_mcp, to_openai
-from jianmu.tools.result import ErrorText, ToolResult, capped
+from jianmu.tools.result import ToolResult, capped
 from jianmu.tools.threads import on_thread, start
 
 __all__ = ["DEFAULT_MAX_OUTPUT", "Tool"]
@@ -62,6 +63,14 @@ class Tool:
         """Do it without blocking the event loop; by default `run` on a thread."""
         return await on_thread(functools.partial(self.run, **arguments), self.name)
 
+    def execute(self, **arguments: Any) -> ToolResult:
+        """Do it and say whether it failed; override it for a failure with a text of its own."""
+        return ToolResult(self.run(**arguments))
+
+    async def aexecute(self, **arguments: Any) -> ToolResult:
+        """Do as `execute` does, without blocking the event loop."""
+        return ToolResult(await self.arun(**arguments))
+
     def validate(self, arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
         """Return a model's arguments (a dict or JSON text) as the schema declares them.
 
@@ -75,11 +84,11 @@ class Tool:
         try:
             valid = self.validate(arguments)
             if self.timeout is None:
-                return self._result(self.run(**valid))
-            started = start(functools.partial(self.run, **valid), self.name)
+                return self._capped(self.execute(**valid))
+            started = start(functools.partial(self.execute, **valid), self.name)
             if wait([started], self.timeout).not_done:
                 raise _too_slow(self)
-            return self._result(started.result())
+            return self._capped(started.result())
         except Exception as error:  # noqa: BLE001 - a failing tool is an answer to the model, not to the run
             return self._failure(error)
 
@@ -88,7 +97,7 @@ class Tool:
         try:
             valid = self.validate(arguments)
             async with asyncio.timeout(self.timeout) as limit:
-                return self._result(await self.arun(**valid))
+                return self._capped(await self.aexecute(**valid))
         except Exception as error:  # noqa: BLE001 - a failing tool is an answer to the model, not to the run
             if isinstance(error, TimeoutError) and limit.expired():
                 error = _too_slow(self)
@@ -123,8 +132,8 @@ class Tool:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
 
-    def _result(self, text: str) -> ToolResult:
-        return ToolResult(capped(text, self.max_output), is_error=isinstance(text, ErrorText))
+    def _capped(self, result: ToolResult) -> ToolResult:
+        return dataclasses.replace(result, content=capped(result.content, self.max_output))
 
     def _failure(self, error: Exception) -> ToolResult:
         name = type(error).__name__

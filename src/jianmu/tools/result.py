@@ -7,13 +7,7 @@ from typing import Any
 
 import pydantic_core
 
-__all__ = ["ErrorText", "ToolResult", "capped", "output_text"]
-
-
-class ErrorText(str):
-    """The text of a failure; a tool whose `run` returns one marks its result as an error."""
-
-    __slots__ = ()
+__all__ = ["ToolResult", "capped", "output_text"]
 
 
 @dataclass(frozen=True, slots=True)
