@@ -1,5 +1,6 @@
 """One writer per thread, between processes: the operating system frees what a killed holder held."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from jianmu.errors import LeaseLostError, ThreadBusyError
+from jianmu.errors import CheckpointNotFoundError, LeaseLostError, ThreadBusyError
 from jianmu.memory import FileCheckpointer
+from jianmu.memory.checkpoint.base import JournalRecord
+from jianmu.memory.checkpoint.file_lease import FileLease
 
 HOLDER = """
 import sys
@@ -204,3 +207,48 @@ def test_two_processes_race_and_each_step_is_saved_by_one(tmp_path: Path) -> Non
     for name, saved in won.items():
         for step in saved[::10]:
             assert store.get_checkpoint("t", step=int(step))["state"]["by"] == name  # type: ignore[index]
+
+
+@pytest.mark.parametrize("call", ["prune", "trim_journal", "append_journal", "save", "truncate"])
+def test_a_thread_deleted_in_the_middle_of_its_holders_call_stays_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """The deletion comes right after the holder's own check of its lease."""
+    store, other = FileCheckpointer(tmp_path), FileCheckpointer(tmp_path)
+    record = JournalRecord(run_id="r", path="0", activation=1, key="k", value="v")
+    store.acquire("t")
+    for step in (1, 2, 3):
+        store.save_checkpoint("t", step, {"n": step})
+    real = FileLease.renew
+    deleted: list[bool] = []
+
+    def renew_and_then_deleted(self: FileLease) -> None:
+        real(self)
+        if not deleted:
+            deleted.append(other.delete_thread("t"))
+
+    calls = {
+        "prune": lambda: store.prune("t", keep_last=1),
+        "trim_journal": lambda: store.trim_journal("t", [record]),
+        "append_journal": lambda: store.append_journal("t", record),
+        "save": lambda: store.save_checkpoint("t", 4, {}),
+        "truncate": lambda: store.truncate_thread("t", step=1),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(FileLease, "renew", renew_and_then_deleted)
+        # prune and truncate find no thread any more, and have nothing to drop
+        with contextlib.suppress(LeaseLostError, CheckpointNotFoundError):
+            calls[call]()
+    assert deleted == [True]
+    assert store.get_checkpoint("t") is None
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".lock", ".lease"}
+
+
+def test_what_a_crash_left_of_a_rewrite_goes_with_the_thread(tmp_path: Path) -> None:
+    store = FileCheckpointer(tmp_path)
+    store.save_checkpoint("t", 1, {"n": 1})
+    (tmp_path / "t.jsonl.tmp").write_bytes(b"half a copy")
+    assert store.list_threads() == ["t"]
+    store.prune("t", keep_last=1)
+    store.delete_thread("t")
+    assert {path.suffix for path in tmp_path.iterdir()} == {".lock", ".lease"}

@@ -10,11 +10,12 @@ import pytest
 from jianmu.errors import CheckpointCorruptError, CheckpointError, CipherError
 from jianmu.memory import FileCheckpointer
 from jianmu.memory.checkpoint.base import JournalRecord
+from jianmu.memory.checkpoint.cipher import AesGcmCipher
 from jianmu.testing.checkpointer_contract import Clock
 
-from .sealing import ToyCipher
 from .test_file_contract import FileSuite
 
+KEY = b"0123456789abcdef0123456789abcdef"
 SECRET = "the codeword is 芝麻"
 
 
@@ -22,14 +23,14 @@ class TestSealedFileCheckpointer(FileSuite):
     flips = 60
 
     def make(self, home: Path) -> FileCheckpointer:
-        return FileCheckpointer(home, durability="flush", cipher=ToyCipher(b"key"))
+        return FileCheckpointer(home, durability="flush", cipher=AesGcmCipher(KEY))
 
     def make_with_clock(self, home: Path, clock: Clock) -> FileCheckpointer:
-        return FileCheckpointer(home, durability="flush", cipher=ToyCipher(b"key"), clock=clock)
+        return FileCheckpointer(home, durability="flush", cipher=AesGcmCipher(KEY), clock=clock)
 
 
-def sealed(home: Path, key: bytes = b"key") -> FileCheckpointer:
-    return FileCheckpointer(home, durability="flush", cipher=ToyCipher(key))
+def sealed(home: Path, key: bytes = KEY) -> FileCheckpointer:
+    return FileCheckpointer(home, durability="flush", cipher=AesGcmCipher(key))
 
 
 def plain(home: Path) -> FileCheckpointer:
@@ -57,14 +58,23 @@ def test_neither_state_nor_answers_can_be_read_on_the_disk(tmp_path: Path) -> No
 def test_a_wrong_key_is_an_error(tmp_path: Path) -> None:
     sealed(tmp_path).save_checkpoint("t", 1, {"text": SECRET})
     sealed(tmp_path).append_journal("t", journal_record())
-    other = sealed(tmp_path, b"another key")
-    with pytest.raises(CipherError):
+    other = sealed(tmp_path, b"another key".ljust(32))
+    with pytest.raises(CipherError, match="thread 't', step 1: "):
         other.get_checkpoint("t")
     with pytest.raises(CipherError):
         other.read_journal("t")
     with pytest.raises(CipherError):
         other.fork_thread("t", "fork")
     assert other.get_checkpoint("fork") is None
+
+
+def test_older_keys_still_read_and_the_newest_one_seals(tmp_path: Path) -> None:
+    sealed(tmp_path).save_checkpoint("t", 1, {"n": 1})
+    new = AesGcmCipher.new_key()
+    both = FileCheckpointer(tmp_path, cipher=AesGcmCipher([new, KEY]))
+    both.save_checkpoint("t", 2, {"n": 2})
+    assert both.get_checkpoint("t", step=1)["state"] == {"n": 1}  # type: ignore[index]
+    assert sealed(tmp_path, new).get_checkpoint("t")["state"] == {"n": 2}  # type: ignore[index]
 
 
 def test_a_plain_record_where_a_sealed_one_belongs_is_an_error(tmp_path: Path) -> None:
@@ -131,5 +141,5 @@ def test_the_sealed_bytes_are_the_ciphers_own(tmp_path: Path) -> None:
     record = json.loads((tmp_path / "t.jsonl").read_bytes())
     assert list(record) == ["step", "sealed", "thread", "format", "time", "sum"]
     aad = json.dumps(["checkpoint", 1, "t", 7]).encode()
-    opened = json.loads(ToyCipher(b"key").open(base64.b64decode(record["sealed"]), aad=aad))
+    opened = json.loads(AesGcmCipher(KEY).open(base64.b64decode(record["sealed"]), aad=aad))
     assert opened == {"step": 7, "state": {"n": 1}, "tree": None, "runtime_metadata": {}}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import sys
 import time
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ __all__ = [
     "replace_file",
     "sync_file",
     "sync_folder",
+    "temporary_of",
     "write_all",
     "write_atomically",
 ]
@@ -82,13 +82,14 @@ def sync_folder(folder: Path) -> None:
 def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
     """Put `pieces` in the place of what is at `path`, durably and in one step; 0600.
 
-    A reader sees the old bytes or the new ones. After an error or a crash the old ones are still there.
+    A reader sees the old bytes or the new ones. After an error or a crash the old ones are still there; a
+    crash may leave the file that `temporary_of` names, which the next call replaces. Callers hold a lock.
 
     Raises:
         OSError: The disk refused.
     """
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
-    descriptor = os.open(temporary, WRITE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+    temporary = temporary_of(path)
+    descriptor = os.open(temporary, WRITE_FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         try:
             for piece in pieces:
@@ -102,6 +103,11 @@ def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
             temporary.unlink()
         raise
     sync_folder(path.parent)
+
+
+def temporary_of(path: Path) -> Path:
+    """Return where `write_atomically` writes before it renames."""
+    return path.with_name(f"{path.name}.tmp")
 
 
 def replace_file(source: Path, target: Path) -> None:

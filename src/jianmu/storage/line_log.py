@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from jianmu.storage.atomic import WRITE_FLAGS, sync_file, sync_folder, write_all, write_atomically
+from jianmu.storage.atomic import (
+    WRITE_FLAGS,
+    remove_file,
+    sync_file,
+    sync_folder,
+    temporary_of,
+    write_all,
+    write_atomically,
+)
 
 __all__ = ["FileId", "Line", "LineLog", "LogReader"]
 
@@ -182,6 +190,25 @@ class LineLog:
             return FileId.of(os.fstat(descriptor))
         finally:
             os.close(descriptor)
+
+    def clear(self) -> None:
+        """Empty the file, if there is one, without a wait for the disk; its name stays, so none is new."""
+        try:
+            descriptor = os.open(self.path, WRITE_FLAGS | os.O_APPEND)
+        except FileNotFoundError:
+            return
+        try:
+            if os.fstat(descriptor).st_size > 1:
+                os.ftruncate(descriptor, 0)
+                write_all(descriptor, b"\n")
+        finally:
+            os.close(descriptor)
+
+    def remove(self) -> bool:
+        """Remove the file, and what a crash during `rewrite` left; return whether there was a file."""
+        existed = remove_file(self.path)
+        remove_file(temporary_of(self.path))
+        return existed
 
     def rewrite(self, lines: Iterator[bytes]) -> None:
         """Put `lines` in the place of the file, durably and in one step."""

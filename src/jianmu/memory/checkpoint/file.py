@@ -6,7 +6,6 @@ import contextlib
 import logging
 import threading
 import time
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +18,13 @@ from jianmu.memory.checkpoint.arguments import check_limits, check_step, check_t
 from jianmu.memory.checkpoint.base import CheckpointInfo, Cipher, EventListener, JournalRecord
 from jianmu.memory.checkpoint.envelope import make_checkpoint_envelope
 from jianmu.memory.checkpoint.events import Listeners
-from jianmu.memory.checkpoint.file_lease import FileLease, busy, hold_for_one_write, take_lease
+from jianmu.memory.checkpoint.file_lease import FileLease
+from jianmu.memory.checkpoint.file_rights import WriteRights
 from jianmu.memory.checkpoint.journal import live_records
 from jianmu.memory.checkpoint.plain import encode_plain
 from jianmu.memory.checkpoint.record import RecordCodec
 from jianmu.memory.checkpoint.thread_file import Head, ThreadFile, thread_named_by
-from jianmu.storage.atomic import make_private_folder, remove_file, sync_folder
 from jianmu.storage.line_log import FileId, LogReader
-from jianmu.storage.locks import hold
 
 __all__ = ["FileCheckpointer"]
 
@@ -40,13 +38,6 @@ class _Place:
 
     file: FileId
     step: int
-
-
-class _Guard:
-    """Lets one thread of this process at a time work on one conversation."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
 
 
 class FileCheckpointer:
@@ -81,11 +72,9 @@ class FileCheckpointer:
         self._clock = clock
         self._listeners = Listeners()
         self._master = threading.Lock()
-        self._guards: weakref.WeakValueDictionary[str, _Guard] = weakref.WeakValueDictionary()
-        self._leases: dict[str, FileLease] = {}
+        self._rights = WriteRights(self.root)
         self._places: OrderedDict[str, _Place] = OrderedDict()
         self._told: dict[str, FileId] = {}
-        self._written_now: set[str] = set()
 
     # The two methods of every checkpointer
 
@@ -108,11 +97,11 @@ class FileCheckpointer:
             LeaseLostError: The thread was deleted during this run.
             StorageError: The disk refused. After any of these the last good checkpoint is what it was.
         """
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         check_step(step)
         body = encode_plain(make_checkpoint_envelope(step, state_dump, tree_state, runtime_metadata))
         line = self._codec.encode("checkpoint", thread_id, body, time=self._clock(), step=step)
-        with _storage_errors(f"save step {step} of", thread_id), self._writing(thread_id) as (files, lease):
+        with _storage_errors(f"save step {step} of", thread_id), self._rights.writing(files) as lease:
             known = self._recall(thread_id)
             if known is None or files.log.identify() != known.file:
                 known = None
@@ -138,21 +127,19 @@ class FileCheckpointer:
             CipherError: The key is wrong, or the record was altered or never sealed.
             StorageError: The disk refused.
         """
-        check_thread_id(thread_id)
         files = self._files(thread_id)
-        with _storage_errors("read", thread_id):
-            if step is None:
-                return files.newest()
+        if step is not None:
             check_step(step)
-            return files.at(step)
+        with _storage_errors("read", thread_id):
+            return files.newest() if step is None else files.at(step)
 
     # History
 
     def list_checkpoints(self, thread_id: str, *, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the heads of the saved steps, newest first; a damaged record is logged and left out."""
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         with _storage_errors("read", thread_id):
-            return self._files(thread_id).infos(limit)
+            return files.infos(limit)
 
     def list_threads(self) -> list[str]:
         """Return the ids of all threads, sorted."""
@@ -165,14 +152,12 @@ class FileCheckpointer:
 
         A run that holds the thread gets `LeaseLostError` at its next save. The two empty lock files stay.
         """
-        check_thread_id(thread_id)
         files = self._files(thread_id)
-        with _storage_errors("delete", thread_id), self._guard(thread_id):
+        if not files.exist():
+            return False
+        with _storage_errors("delete", thread_id), self._rights.deleting(files):
             self._recall(thread_id)
-            existed = remove_file(files.log.path)
-            if remove_file(files.journal.path) or existed:
-                sync_folder(self.root)
-            return existed
+            return files.remove()
 
     def fork_thread(self, thread_id: str, new_thread_id: str, *, step: int | None = None) -> None:
         """Copy a thread up to and with `step` (None = newest) to a new id; the journal is not copied.
@@ -182,21 +167,21 @@ class FileCheckpointer:
             CheckpointExistsError: The new id is taken.
             CheckpointCorruptError: The record of that step no longer checks.
         """
-        check_thread_id(thread_id)
-        check_thread_id(new_thread_id)
-        source = self._files(thread_id)
+        source, target = self._files(thread_id), self._files(new_thread_id)
         with _storage_errors("fork", thread_id):
             heads = [head for head in source.until(step) if head.sound and head.step is not None]
-            with self._writing(new_thread_id) as (target, lease):
+            with self._rights.writing(target) as lease:
                 if target.heads(limit=1):
                     raise CheckpointExistsError(
                         f"thread {new_thread_id!r} exists; fork to another id, or delete it first"
                     )
                 now = self._clock()
-                target.log.rewrite(
+                lines = (
                     self._codec.copy(line, thread_id, new_thread_id, now=now)
                     for line in source.lines_at(heads)
                 )
+                with self._rights.replacing(target, lease):
+                    target.log.rewrite(lines)
                 self._settle(target, lease)
 
     def truncate_thread(self, thread_id: str, *, step: int) -> int:
@@ -206,9 +191,9 @@ class FileCheckpointer:
             CheckpointNotFoundError: No such thread or step.
             ThreadBusyError: Another run holds the thread.
         """
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         check_step(step)
-        with _storage_errors("truncate", thread_id), self._writing(thread_id) as (files, lease):
+        with _storage_errors("truncate", thread_id), self._rights.writing(files) as lease:
             kept = files.until(step)
             dropped = len(files.heads()) - len(kept)
             files.log.truncate(kept[-1].start + kept[-1].length)
@@ -224,14 +209,15 @@ class FileCheckpointer:
             CheckpointArgumentError: Neither limit, or one that means nothing.
             ThreadBusyError: Another run holds the thread.
         """
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         check_limits(keep_last, older_than)
-        with _storage_errors("prune", thread_id), self._writing(thread_id) as (files, lease):
+        with _storage_errors("prune", thread_id), self._rights.writing(files) as lease:
             heads = files.heads()
             gone = _prunable(heads, keep_last or 1, older_than)
             if gone:
                 kept = [head for head in reversed(heads) if head not in gone]
-                files.log.rewrite(files.lines_at(kept))
+                with self._rights.replacing(files, lease):
+                    files.log.rewrite(files.lines_at(kept))
                 self._recall(thread_id)
                 _follow(files, lease)
             return len(gone)
@@ -240,10 +226,14 @@ class FileCheckpointer:
 
     def append_journal(self, thread_id: str, record: JournalRecord) -> None:
         """Keep one answer in the thread's ``.journal``; durable like a save, and with the same errors."""
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         line = self._codec.encode("journal", thread_id, encode_plain(record), time=self._clock())
-        with _storage_errors("journal for", thread_id), self._writing(thread_id) as (files, _):
-            files.journal.append(line, create=True)
+        with _storage_errors("journal for", thread_id), self._rights.writing(files) as lease:
+            try:
+                files.journal.append(line, create=False)
+            except FileNotFoundError:
+                with self._rights.replacing(files, lease):
+                    files.journal.append(line, create=True)
 
     def read_journal(self, thread_id: str) -> list[JournalRecord]:
         """Return the live records in the order of writing.
@@ -251,20 +241,21 @@ class FileCheckpointer:
         Raises:
             CheckpointCorruptError: An acknowledged record no longer checks.
         """
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         with _storage_errors("read the journal of", thread_id):
-            return live_records(self._files(thread_id).journal_records())
+            return live_records(files.journal_records())
 
     def trim_journal(self, thread_id: str, keep: Sequence[JournalRecord]) -> None:
         """Replace the journal by `keep`, in one step."""
-        check_thread_id(thread_id)
+        files = self._files(thread_id)
         now = self._clock()
         lines = [self._codec.encode("journal", thread_id, encode_plain(record), time=now) for record in keep]
-        with _storage_errors("trim the journal of", thread_id), self._writing(thread_id) as (files, _):
+        with _storage_errors("trim the journal of", thread_id), self._rights.writing(files) as lease:
             if lines:
-                files.journal.rewrite(iter(lines))
+                with self._rights.replacing(files, lease):
+                    files.journal.rewrite(iter(lines))
             else:
-                remove_file(files.journal.path)
+                files.journal.clear()
 
     # Lease, events, end
 
@@ -278,16 +269,9 @@ class FileCheckpointer:
         Raises:
             ThreadBusyError: Another run holds it.
         """
-        check_thread_id(thread_id)
         files = self._files(thread_id)
-        with _storage_errors("lock", thread_id), self._guard(thread_id):
-            if thread_id in self._leases:
-                raise busy(thread_id)
-            make_private_folder(self.root)
-            lock = take_lease(thread_id, files.gate, files.lease)
-            lease = FileLease(thread_id, lock, files.log.identify, self._forget)
-            self._leases[thread_id] = lease
-            return lease
+        with _storage_errors("lock", thread_id):
+            return self._rights.acquire(files)
 
     def subscribe(self, listener: EventListener) -> Callable[[], None]:
         """Call `listener` with ``checkpoint.damaged`` for each torn end; return what ends that."""
@@ -295,8 +279,7 @@ class FileCheckpointer:
 
     def close(self) -> None:
         """Give back every lease; safe to call twice."""
-        for lease in list(self._leases.values()):
-            lease.release()
+        self._rights.close()
 
     def __enter__(self) -> FileCheckpointer:
         return self
@@ -307,36 +290,10 @@ class FileCheckpointer:
     # Within
 
     def _files(self, thread_id: str) -> ThreadFile:
+        check_thread_id(thread_id)
         return ThreadFile(
             self.root, thread_id, self._codec, durable=self._durable, on_torn=self._tell_of_torn_end
         )
-
-    @contextlib.contextmanager
-    def _guard(self, thread_id: str) -> Iterator[None]:
-        with self._master:
-            guard = self._guards.get(thread_id)
-            if guard is None:
-                guard = self._guards[thread_id] = _Guard()
-        with guard.lock:
-            yield
-
-    @contextlib.contextmanager
-    def _writing(self, thread_id: str) -> Iterator[tuple[ThreadFile, FileLease | None]]:
-        """Have the right to write a thread for a block: by the lease that we hold, or one for the block."""
-        files = self._files(thread_id)
-        with self._guard(thread_id):
-            lease = self._leases.get(thread_id)
-            if lease is not None:
-                lease.renew()
-                yield files, lease
-                return
-            make_private_folder(self.root)
-            with hold_for_one_write(thread_id, files.gate, files.lease):
-                self._written_now.add(thread_id)
-                try:
-                    yield files, None
-                finally:
-                    self._written_now.discard(thread_id)
 
     def _recall(self, thread_id: str) -> _Place | None:
         """Return how far the thread had come, and forget it until the next save has succeeded."""
@@ -354,30 +311,20 @@ class FileCheckpointer:
 
     def _settle(self, files: ThreadFile, lease: FileLease | None) -> None:
         """After a fork or a truncation: no journal of another time, and the holder knows the file."""
-        remove_file(files.journal.path)
+        files.journal.clear()
         self._recall(files.thread_id)
         _follow(files, lease)
-
-    def _forget(self, lease: FileLease) -> None:
-        if self._leases.get(lease.thread_id) is lease:
-            del self._leases[lease.thread_id]
 
     def _tell_of_torn_end(self, files: ThreadFile, reader: LogReader, newest: int | None) -> None:
         if self._told.get(files.thread_id) == reader.id:
             return
-        ours = files.thread_id in self._leases or files.thread_id in self._written_now
-        if not ours and not self._is_idle(files, reader):
-            return
+        if not self._rights.holds(files.thread_id) and (not self._rights.is_idle(files) or reader.changed()):
+            return  # somebody is writing this very end
         self._told[files.thread_id] = reader.id
         reason = f"{reader.torn} bytes after the newest whole record were never acknowledged"
         _log.warning("thread %r: %s; going on from step %s", files.thread_id, reason, newest)
         payload = {"thread_id": files.thread_id, "reason": reason, "step": newest}
         self._listeners.tell("checkpoint.damaged", payload)
-
-    def _is_idle(self, files: ThreadFile, reader: LogReader) -> bool:
-        """Whether nobody is writing this very end."""
-        with hold(files.gate, 0.0) as gate, hold(files.lease, 0.0) as lease:
-            return gate and lease and not reader.changed()
 
 
 def _follow(files: ThreadFile, lease: FileLease | None) -> None:

@@ -6,17 +6,16 @@ takes ``.lock`` for a moment, so that a save without a lease waits for another s
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from jianmu.errors import LeaseLostError, ThreadBusyError
 from jianmu.storage.line_log import FileId
 from jianmu.storage.locks import OsLock, hold
 
-__all__ = ["FileLease", "take_lease"]
+__all__ = ["PATIENCE", "FileLease", "busy", "take_lease"]
 
-_PATIENCE = 10.0
+PATIENCE = 10.0
 """Seconds to wait for another save that is under way."""
 
 
@@ -105,20 +104,7 @@ def take_lease(thread_id: str, gate: Path, lease: Path) -> OsLock:
         ThreadBusyError: Another run holds the thread, or a save takes longer than 10 seconds.
     """
     lock = OsLock(lease)
-    with hold(gate, _PATIENCE) as passed:
+    with hold(gate, PATIENCE) as passed:
         if not passed or not lock.take():
             raise busy(thread_id)
     return lock
-
-
-@contextlib.contextmanager
-def hold_for_one_write(thread_id: str, gate: Path, lease: Path) -> Iterator[None]:
-    """Hold the thread for a block, waiting for other such blocks but not for a run.
-
-    Raises:
-        ThreadBusyError: Another run holds the thread, or a save takes longer than 10 seconds.
-    """
-    with hold(gate, _PATIENCE) as passed, hold(lease, 0.0) as taken:
-        if not passed or not taken:
-            raise busy(thread_id)
-        yield

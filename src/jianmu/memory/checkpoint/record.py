@@ -167,7 +167,12 @@ class RecordCodec:
             sealed = base64.b64decode(record["sealed"], validate=True)
         except (binascii.Error, TypeError, ValueError) as error:
             raise BrokenRecordError("its sealed part is not base64") from error
-        opened = json.loads(cipher.open(sealed, aad=_aad(kind, thread_id, step)))
+        try:
+            text = cipher.open(sealed, aad=_aad(kind, thread_id, step))
+        except CipherError as error:
+            where = f"thread {thread_id!r}, " + ("journal" if step is None else f"step {step}")
+            raise CipherError(f"{where}: {error}") from error
+        opened = _load(text)
         if step is not None and opened.get("step") != step:
             raise BrokenRecordError("its step inside is not the one outside")
         return opened

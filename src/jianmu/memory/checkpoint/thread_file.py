@@ -23,6 +23,7 @@ from jianmu.memory.checkpoint.record import (
     thread_of,
     time_of,
 )
+from jianmu.storage.atomic import sync_folder
 from jianmu.storage.line_log import Line, LineLog, LogReader
 
 __all__ = ["Head", "ThreadFile", "thread_named_by"]
@@ -81,6 +82,17 @@ class ThreadFile:
         self.journal = LineLog(root / f"{stem}.journal", is_complete, durable=durable)
         self._codec = codec
         self._on_torn = on_torn
+
+    def exist(self) -> bool:
+        """Whether there is any file of this thread but its locks."""
+        return self.log.path.exists() or self.journal.path.exists()
+
+    def remove(self) -> bool:
+        """Remove the records, the journal and the leftovers of a crash; return whether there were records."""
+        existed = self.log.remove()
+        self.journal.remove()
+        sync_folder(self.log.path.parent)
+        return existed
 
     def newest(self) -> dict[str, Any] | None:
         """Return the newest envelope; costs what its line costs, however long the file is."""
