@@ -12,7 +12,17 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, RootModel
+from pydantic import (
+    AnyUrl,
+    BaseModel,
+    ByteSize,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    PostgresDsn,
+    PrivateAttr,
+    RootModel,
+)
 from pydantic_core import TzInfo
 
 from jianmu import Message
@@ -122,6 +132,18 @@ _scalars = st.one_of(
     st.builds(PurePosixPath, texts),
     st.builds(PureWindowsPath, texts),
     st.ip_addresses(),
+    st.sampled_from(
+        [
+            ipaddress.ip_network("10.0.0.0/8"),
+            ipaddress.ip_network("fe80::/10"),
+            ipaddress.ip_interface("10.1.2.3/8"),
+            ipaddress.ip_interface("fe80::1/64"),
+            ByteSize(5),
+            HttpUrl("https://user:pw@example.org/a?b=c#d"),
+            AnyUrl("s3://bucket/键"),
+            PostgresDsn("postgresql://a:b@h1:1,h2:2/db"),
+        ]
+    ),
     st.builds(ipaddress.ip_address, st.just("fe80::1%eth0")),
     st.sampled_from([*Mood, *Level, *Colour, *Rights, *Bits, Rights.READ | Rights.WRITE, Rights(0), Bits(7)]),
 )

@@ -76,7 +76,8 @@ def test_plain_data_is_its_own_encoding_unless_it_holds_the_tag_key_or_a_negativ
 
 TAGS = st.sampled_from([
     "int", "float", "str", "bytes", "bytearray", "complex", "decimal", "fraction", "range", "datetime",
-    "date", "time", "timedelta", "uuid", "path", "posixpath", "windowspath", "ipv4", "ipv6", "dict", "tuple",
+    "date", "time", "timedelta", "uuid", "path", "posixpath", "windowspath", "ipv4", "ipv6", "url",
+    "bytesize", "dict", "tuple",
     "set",
     "frozenset", "deque", "ordereddict", "counter", "defaultdict", "enum", "model", "dataclass", "namedtuple",
     "?",

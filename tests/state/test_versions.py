@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, BeforeValidator, field_validator
 
 from jianmu import StateManager
 from jianmu.codec import Stored, StoredEnum
@@ -162,6 +162,50 @@ def test_a_validator_that_changes_its_own_result_is_not_applied_twice() -> None:
         state.initialize(dump)
         assert (state.get().word, type(state.get().size)) == ("*x", float)
         dump = json.loads(json.dumps(state.dump_checkpoint()))
+
+
+def test_a_default_that_its_annotation_forbids_does_not_lock_the_state_up() -> None:
+    class Inner(BaseModel):
+        note: str = None  # type: ignore[assignment]
+        n: int = 0
+
+    class Sloppy(BaseModel):
+        word: str = None  # type: ignore[assignment]
+        inner: Inner = Inner()
+        seen: list[Inner] = []
+
+    state = StateManager(Sloppy)
+    state.initialize()
+    state.update({"seen": [Inner(n=1)]})
+    again = StateManager(Sloppy)
+    again.initialize(json.loads(json.dumps(state.dump_checkpoint())))
+    assert again.get() == Sloppy(seen=[Inner(n=1)])
+    with pytest.raises(StateValidationError, match="word"):
+        again.update({"word": 5})
+
+
+def test_a_validator_that_refuses_its_own_result_is_refused_before_anything_is_saved() -> None:
+    def split(value: Any) -> list[str]:
+        if not isinstance(value, str):
+            raise ValueError("text is wanted")
+        return value.split()
+
+    class Split(BaseModel):
+        words: Annotated[list[str], BeforeValidator(split)] = []
+
+    class Holder(BaseModel):
+        n: int = 0
+        split: Split | None = None
+
+    state = StateManager(Split)
+    state.initialize({})
+    for act in (lambda: state.update({"words": "a b"}), lambda: state.initialize({"words": "a b"})):
+        with pytest.raises(StateValidationError, match=r"words.*own results"):
+            act()
+    holder = StateManager(Holder)
+    holder.initialize()
+    with pytest.raises(StateValidationError, match=r"split: .*Split is not valid: words"):
+        holder.update({"split": Split(words="a b")})
 
 
 def test_bookkeeping_comes_back() -> None:

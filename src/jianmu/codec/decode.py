@@ -15,8 +15,9 @@ from jianmu.codec.encode import FACTORIES, Stored, StoredEnum
 from jianmu.codec.refusal import MAX_DEPTH, Refusal
 from jianmu.codec.sameness import same, settle
 from jianmu.codec.scalars import SCALARS_IN, TAG
+from jianmu.codec.validating import describe, validate_fields
 
-__all__ = ["Decoder", "describe"]
+__all__ = ["Decoder"]
 
 Form = dict[str, Any]
 
@@ -240,9 +241,8 @@ def revalidated(cls: type[BaseModel], fields: Form, extra: Form) -> Any:
 
 
 def _validated(cls: type[BaseModel], fields: Mapping[str, Any], extra: Form) -> Any:
-    data = fields["root"] if cls.__pydantic_root_model__ else {**extra, **fields}
     try:
-        value = cls.__pydantic_validator__.validate_python(data, by_alias=False, by_name=True)
+        value = validate_fields(cls, fields, extra)
     except ValidationError as error:
         raise Refusal(f"a stored {cls.__qualname__} is not valid any more: {describe(error)}") from None
     except Exception as error:
@@ -250,12 +250,3 @@ def _validated(cls: type[BaseModel], fields: Mapping[str, Any], extra: Form) -> 
     if type(value) is not cls:
         raise Refusal(f"a validator of {cls.__qualname__} returned a {type(value).__qualname__}")
     return value
-
-
-def describe(error: ValidationError) -> str:
-    """Return pydantic's findings as one line, without the values (they may be secret)."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    lines = [f"{'.'.join(map(str, item['loc'])) or 'value'}: {item['msg']}" for item in found[:5]]
-    if len(found) > 5:
-        lines.append(f"and {len(found) - 5} more")
-    return "; ".join(lines)

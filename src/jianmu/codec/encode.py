@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from jianmu.codec.classes import ClassTable, kind_of
 from jianmu.codec.frozen import FrozenDict, FrozenList, FrozenSet
 from jianmu.codec.refusal import MAX_DEPTH, Refusal
-from jianmu.codec.scalars import SCALARS_OUT, TAG, str_out
+from jianmu.codec.scalars import SCALARS_OUT, TAG, is_url, str_out, url_out
 
 __all__ = ["FACTORIES", "Encoder", "Stored", "StoredEnum"]
 
@@ -87,6 +87,8 @@ class Encoder:
 
     def _learn(self, cls: type) -> Writer:
         """Work out how a class is written; a refusal is remembered by nobody, so a mended schema is seen."""
+        if is_url(cls):
+            return self._writers.setdefault(cls, _leaf(url_out))
         kind = kind_of(cls)
         if kind is None or not self._classes.reaches(cls):
             raise Refusal(_why_not(cls))

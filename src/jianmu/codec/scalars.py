@@ -17,11 +17,12 @@ from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from pydantic import ByteSize
 from pydantic_core import TzInfo
 
 from jianmu.codec.refusal import Refusal
 
-__all__ = ["MAX_INT_BITS", "SCALARS_IN", "SCALARS_OUT", "TAG"]
+__all__ = ["MAX_INT_BITS", "SCALARS_IN", "SCALARS_OUT", "TAG", "is_url", "url_out"]
 
 TAG = "~"
 MAX_INT_BITS = 65_536
@@ -173,6 +174,25 @@ def _float_in(payload: Any) -> float:
     return float(_text(payload["v"]))
 
 
+def is_url(cls: type) -> bool:
+    """Whether `cls` is one of pydantic's own URL types."""
+    return cls.__module__ == "pydantic.networks" and hasattr(cls, "scheme")
+
+
+def url_out(value: Any) -> Form:
+    """Write one of pydantic's URL types (``HttpUrl``, ``PostgresDsn``, ...)."""
+    return {TAG: "url", "of": type(value).__name__, "v": str(value)}
+
+
+def _url_in(form: Form) -> Any:
+    from pydantic import networks  # loaded by a schema that has URLs; others need not pay for it
+
+    cls: Any = getattr(networks, _text(form["of"]), None)
+    if not isinstance(cls, type) or not is_url(cls):
+        raise TypeError("no URL type")
+    return cls(_text(form["v"]))
+
+
 def _text(payload: Any) -> str:
     if type(payload) is not str:
         raise TypeError("text was expected")
@@ -220,6 +240,11 @@ SCALARS_OUT: dict[type, Callable[[Any], Any]] = {
     PureWindowsPath: _writer("windowspath", _path_text),
     ipaddress.IPv4Address: _writer("ipv4", str),
     ipaddress.IPv6Address: _writer("ipv6", str),
+    ipaddress.IPv4Network: _writer("ipv4network", str),
+    ipaddress.IPv6Network: _writer("ipv6network", str),
+    ipaddress.IPv4Interface: _writer("ipv4interface", str),
+    ipaddress.IPv6Interface: _writer("ipv6interface", str),
+    ByteSize: _writer("bytesize", lambda value: int_out(int(value))),
 }
 """How each builtin scalar is written, by its exact type."""
 
@@ -243,5 +268,11 @@ SCALARS_IN: dict[str, Callable[[Form], Any]] = {
     "windowspath": lambda form: PureWindowsPath(str_in(form["v"])),
     "ipv4": lambda form: ipaddress.IPv4Address(_text(form["v"])),
     "ipv6": lambda form: ipaddress.IPv6Address(_text(form["v"])),
+    "ipv4network": lambda form: ipaddress.IPv4Network(_text(form["v"])),
+    "ipv6network": lambda form: ipaddress.IPv6Network(_text(form["v"])),
+    "ipv4interface": lambda form: ipaddress.IPv4Interface(_text(form["v"])),
+    "ipv6interface": lambda form: ipaddress.IPv6Interface(_text(form["v"])),
+    "bytesize": lambda form: ByteSize(int_in(form["v"])),
+    "url": _url_in,
 }
 """How each tag of a scalar is read; a malformed form raises any of the usual errors of its constructor."""

@@ -25,10 +25,13 @@ def lend(value: Any) -> Any:
     if isinstance(value, BaseModel):
         held, extra, private = value.__dict__, value.__pydantic_extra__, value.__pydantic_private__
         lent = _lend_dict(held)
-        if kind.model_config.get("frozen") and not extra and not private and _identical(lent, held):
+        if kind.model_config.get("frozen") and not extra and private is None and _identical(lent, held):
             return value
         return model_like(
-            value, lent, _lend_dict(extra) if extra else extra, _lend_dict(private) if private else private
+            value,
+            lent,
+            None if extra is None else _lend_dict(extra),
+            None if private is None else _lend_dict(private),
         )
     if isinstance(value, tuple) and hasattr(kind, "_make"):
         return kind._make(map(lend, value))
@@ -64,7 +67,7 @@ def shallow(value: Any) -> Any:
         return kind(value)
     if isinstance(value, BaseModel):
         extra = value.__pydantic_extra__
-        return model_like(value, dict(value.__dict__), dict(extra) if extra else extra, None)
+        return model_like(value, dict(value.__dict__), None if extra is None else dict(extra), None)
     if dataclasses.is_dataclass(kind):
         return dataclass_like(value, attributes(value))
     return copy(value)

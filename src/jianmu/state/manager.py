@@ -54,7 +54,7 @@ class StateManager(Generic[S]):
         self._migrations = check_migrations(version, migrations)
         self._version = version
         self._codec = Codec(schema)
-        self._owner = Owner(check=True)
+        self._owner = Owner()
         self._lock = threading.RLock()
         self._slots: dict[str, Slot] | None = None
         self._private: dict[str, Any] | None = None
@@ -87,15 +87,14 @@ class StateManager(Generic[S]):
             fields, plain, private = restore(
                 data, self._validation, self._codec, self._version, self._migrations
             )
-            owner = Owner(check=False)  # what was just decoded is valid
         else:
             fields, plain, private = self._from_input(data)
-            owner = self._owner
         rules = self._validation.rules.fields
+        decoded = Owner(ours=True)
         slots = {
-            name: make_slot(
-                name, rules.get(name), value, owner, **({"plain": plain[name]} if name in plain else {})
-            )
+            name: make_slot(name, rules.get(name), value, decoded, plain[name])
+            if name in plain
+            else make_slot(name, rules.get(name), value, self._owner)
             for name, value in fields.items()
         }
         with self._lock:
@@ -108,7 +107,7 @@ class StateManager(Generic[S]):
             model = self._validation.whole(fields_of(data))
         elif data is None or isinstance(data, Mapping):
             self._validation.check_names(data or {}, self._validation.rules.input_names)
-            model = self._validation.whole(dict(data or {}), by_alias=True)
+            model = self._validation.input(dict(data or {}))
         else:
             raise StateValidationError(
                 f"the input of a state is a dict of fields, not a {type(data).__name__}"
@@ -133,7 +132,7 @@ class StateManager(Generic[S]):
             fields = {name: slot.read() for name, slot in self._started().items()}
             return self._validation.model(fields, self._private)
 
-    def update(self, changes: Mapping[str, Any], /, *more: Mapping[str, Any]) -> None:
+    def update(self, changes: Mapping[str, Any], *more: Mapping[str, Any]) -> None:
         """Merge `changes` into the state, then each of `more`: all of them, or none.
 
         A field with a reducer becomes ``reducer(old, new)``, any other is replaced; the result is validated

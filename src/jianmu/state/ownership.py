@@ -17,10 +17,10 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from jianmu.codec.classes import is_namedtuple
-from jianmu.codec.decode import describe
 from jianmu.codec.frozen import FrozenDict, FrozenList, FrozenSet
 from jianmu.codec.refusal import MAX_DEPTH, Refusal
 from jianmu.codec.scalars import SCALARS_OUT
+from jianmu.codec.validating import describe, validate_fields
 from jianmu.state.lending import CopyingList, attributes, dataclass_like, model_like
 
 __all__ = ["DEEP", "FIXED", "FLAT", "Owner"]
@@ -45,13 +45,15 @@ class Owner:
 
     A taker gets a value, the levels left, and whether it stands in a frozen model.
 
+    Models are validated, as assigning to a field does not validate by default, and a model that its own class
+    refuses could never be restored.
+
     Args:
-        check: Whether models are validated; assigning to a model's field does not validate by default, and
-            a model that its own class refuses could never be restored.
+        ours: Whether the values were just decoded: nobody else holds them, and they are valid.
     """
 
-    def __init__(self, *, check: bool) -> None:
-        self._check = check
+    def __init__(self, *, ours: bool = False) -> None:
+        self._ours = ours
         self._takers: dict[type, Taker] = {
             list: self._list,
             FrozenList: self._list,
@@ -172,15 +174,18 @@ class Owner:
         freeze = bool(kind.model_config.get("frozen"))
 
         def take(value: BaseModel, depth: int, frozen: bool) -> Result:
-            if self._check:
+            if not self._ours:
                 _check_model(kind, value)
             held, level = self._fields(value.__dict__, value, depth, freeze)
             extra, private = value.__pydantic_extra__, value.__pydantic_private__
-            if extra:
+            if extra is not None:
                 extra, inner = self._fields(extra, value, depth, freeze)
                 level = min(level, inner)
-            if private:
+            if private is not None:  # not even a frozen model freezes its private attributes
                 private, level = self._fields(private, value, depth, False)[0], DEEP
+            if self._ours and extra is None and private is None:
+                value.__dict__.update(held)
+                return value, level if freeze else _outside(level)
             return model_like(value, held, extra, private), level if freeze else _outside(level)
 
         return take
@@ -209,12 +214,8 @@ def _check_model(kind: type[BaseModel], value: BaseModel) -> None:
         if len(data) < len(names):
             missing = ", ".join(name for name in names if name not in data)
             raise Refusal(f"this {kind.__qualname__} was built without {missing}; use its constructor")
-    if kind.__pydantic_root_model__:
-        data = data["root"]
-    elif value.__pydantic_extra__:
-        data = {**value.__pydantic_extra__, **data}
     try:
-        kind.__pydantic_validator__.validate_python(data, by_alias=False, by_name=True)
+        validate_fields(kind, data, value.__pydantic_extra__)
     except ValidationError as error:
         raise Refusal(f"this {kind.__qualname__} is not valid: {describe(error)}") from None
     except Exception as error:

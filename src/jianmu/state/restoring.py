@@ -51,7 +51,7 @@ def restore(
             f"the stored state cannot be restored: {validation.schema.__qualname__} does not keep "
             f"{', '.join(map(str, gone))} any more; count up the version and add a migration"
         )
-    model = validation.whole(data)
-    fields = settle(data, fields_of(model), lambda held: fields_of(validation.whole(dict(held))))
+    model = validation.stored(data)
+    fields = settle(data, fields_of(model), lambda held: fields_of(validation.stored(held)))
     exact = {name: plain[name] for name, value in fields.items() if name in data and same(value, data[name])}
     return fields, exact, model.__pydantic_private__

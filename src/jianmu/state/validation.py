@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from jianmu.codec.decode import describe
+from jianmu.codec.validating import describe, validate_fields
 from jianmu.errors import StateValidationError
 from jianmu.state.migration import VERSION_KEY
 from jianmu.state.schema import SchemaRules
@@ -15,6 +15,11 @@ from jianmu.state.schema import SchemaRules
 __all__ = ["Validation", "fields_of"]
 
 S = TypeVar("S", bound=BaseModel)
+
+_OWN_RESULT = (
+    "the schema refuses what it made itself, so the state could not be restored; "
+    "let validators accept their own results"
+)
 
 
 class Validation(Generic[S]):
@@ -44,15 +49,42 @@ class Validation(Generic[S]):
                 f"its fields are {', '.join(self.rules.fields)}"
             )
 
-    def whole(self, data: Any, *, by_alias: bool = False) -> S:
-        """Return a new model of `data`.
+    def input(self, data: Mapping[str, Any]) -> S:
+        """Return a new model of input fields by name or alias.
+
+        Raises:
+            StateValidationError: The schema refuses it, or would refuse what it made of it.
+        """
+        validate = self.schema.__pydantic_validator__.validate_python
+        return self._restorable(self._checked(lambda: validate(data, by_alias=True, by_name=True)))
+
+    def whole(self, data: Mapping[str, Any]) -> S:
+        """Return a new model of fields by name.
+
+        Raises:
+            StateValidationError: The schema refuses it, or would refuse what it made of it.
+        """
+        return self._restorable(self.stored(data))
+
+    def stored(self, data: Mapping[str, Any]) -> S:
+        """Return a new model of fields that were stored.
 
         Raises:
             StateValidationError: The schema refuses it; the message names the fields and never a value.
         """
-        validate = self.schema.__pydantic_validator__.validate_python
+        return self._checked(lambda: validate_fields(self.schema, data))
+
+    def _restorable(self, model: S) -> S:
+        """Refuse now what a restore would refuse: a value that does not pass the validator that made it."""
         try:
-            model: S = validate(data, by_alias=by_alias, by_name=True)
+            self.stored(fields_of(model))
+        except StateValidationError as error:
+            raise StateValidationError(f"{error} ({_OWN_RESULT})") from None
+        return model
+
+    def _checked(self, make: Callable[[], S]) -> S:
+        try:
+            model = make()
         except ValidationError as error:
             raise StateValidationError(f"{self.schema.__qualname__}: {describe(error)}") from None
         except Exception as error:
@@ -69,8 +101,18 @@ class Validation(Generic[S]):
         """Return what a field becomes when assigned to `scratch`, whose other fields its validator may read.
 
         Raises:
-            StateValidationError: The field refuses the value.
+            StateValidationError: The field refuses the value, or would refuse what it made of it.
         """
+        made = self._assigned(scratch, name, value)
+        if made is not value:
+            try:
+                self._assigned(scratch, name, made)
+            except StateValidationError as error:
+                raise StateValidationError(f"{error} ({_OWN_RESULT})") from None
+            _put(scratch, name, made)
+        return made
+
+    def _assigned(self, scratch: S, name: str, value: Any) -> Any:
         try:
             self.schema.__pydantic_validator__.validate_assignment(scratch, name, value)
         except ValidationError as error:
@@ -94,6 +136,11 @@ class Validation(Generic[S]):
         set_attribute(model, "__pydantic_fields_set__", set(fields))
         set_attribute(model, "__pydantic_private__", None if private is None else dict(private))
         return model
+
+
+def _put(model: BaseModel, name: str, value: Any) -> None:
+    extra = model.__pydantic_extra__
+    (extra if extra is not None and name in extra else model.__dict__)[name] = value
 
 
 def fields_of(model: BaseModel) -> dict[str, Any]:
