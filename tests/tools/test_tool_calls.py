@@ -197,6 +197,24 @@ def test_injected_arguments_are_unseen_and_unsettable() -> None:
         whose.bind(nobody=1)
 
 
+def test_a_method_can_be_a_tool() -> None:
+    class Shop:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @tool
+        def buy(self, thing: str) -> str:
+            """Buy."""
+            return f"{thing} from {self.name}"
+
+    mine, other = Shop("mine"), Shop("other")
+    assert list(mine.buy.input_schema["properties"]) == ["thing"]
+    assert mine.buy.call({"thing": "tea"}).content == "tea from mine"
+    assert other.buy.call({"thing": "tea"}).content == "tea from other"
+    assert mine.buy("tea") == "tea from mine"
+    assert "no such argument" in error_of({"thing": "tea", "self": "x"}, mine.buy)
+
+
 def test_parameters_a_model_cannot_give_are_refused_when_defined() -> None:
     with pytest.raises(ConfigError, match="rest"):
 

@@ -106,8 +106,14 @@ class FunctionTool(Tool):
             return output_text(await self.function(**self._with_injected(arguments)))
         return await super().arun(**arguments)
 
+    def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool:
+        """Let a method be a tool: of an instance it is one that knows its `self`."""
+        return self if instance is None else self.with_changes(_bound={**self._bound, "self": instance})
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
+        if "self" in self._bound:
+            return self.function(self._bound["self"], *args, **kwargs)
         return self.function(*args, **kwargs)
 
     def _with_injected(self, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +149,7 @@ def _split(function: Callable[..., Any], name: str) -> tuple[dict[str, bool], di
     """Return the injected parameters (whether each needs a value) and the hints of the others."""
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except (NameError, TypeError) as error:
         raise ConfigError(
             f"a type hint of tool {name} cannot be read: {error}; import it at module level"
         ) from error
@@ -153,7 +159,7 @@ def _split(function: Callable[..., Any], name: str) -> tuple[dict[str, bool], di
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
             raise ConfigError(f"tool {name}: a model cannot give {parameter}; name each parameter")
         hint = hints.get(parameter.name, str)
-        if _is_injected(hint):
+        if _is_injected(hint) or (parameter.name == "self" and "self" not in hints and not seen):
             injected[parameter.name] = parameter.default is parameter.empty
         else:
             seen[parameter.name] = hint
