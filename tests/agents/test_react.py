@@ -16,14 +16,16 @@ from jianmu.agents import (
     TextDelta,
     ToolFinished,
     ToolStarted,
+    Turn,
     TurnFinished,
 )
-from jianmu.errors import ChatModelError, CheckpointNotFoundError
+from jianmu.errors import ChatModelError, CheckpointNotFoundError, TreeChangedError
 from jianmu.events import RuntimeEvent, RuntimeEventBus
 from jianmu.memory import FileCheckpointer, MemoryService, SimpleStore
 from jianmu.messages import Message, ToolCall
+from jianmu.runtime import Ask, Sequence
 from jianmu.testing.scripted_model import ScriptedChatModel, ScriptedRequest
-from jianmu.tools import current_idempotency_key, tool
+from jianmu.tools import ToolSet, current_idempotency_key, tool
 
 
 def call(name: str, call_id: str = "c1", **arguments: Any) -> ToolCall:
@@ -410,3 +412,29 @@ async def test_a_budget_keeps_the_prompt_small() -> None:
         await agent.run(f"question {turn}")
     assert len(model.requests[-1].messages) < 12
     assert model.requests[-1].messages[-1].text == "question 11"
+
+
+class Longer(ReActAgent):
+    """An agent with one more leaf, which asks."""
+
+    def tree(self, turn: Turn, tools: ToolSet) -> Sequence:
+        root = super().tree(turn, tools)
+        return Sequence("longer", memory=True, children=[root, Ask({"happy?": True})])
+
+
+async def test_a_thread_goes_on_when_the_tree_has_changed_between_turns(tmp_path: Path) -> None:
+    checkpointer = FileCheckpointer(tmp_path)
+    await ReActAgent(ScriptedChatModel(["one"]), checkpointer=checkpointer).run("a")
+    model = ScriptedChatModel(["two"])
+    agent = Longer(model, checkpointer=checkpointer)
+    result = await agent.run("b")
+    assert [m.text for m in model.requests[0].messages[1:]] == ["a", "one", "b"]
+    assert [(pending.tool, pending.arguments) for pending in result.pending] == [("", {"happy?": True})]
+    assert (await agent.run(answers={result.pending[0].id: True})).text == "two"
+
+
+async def test_a_changed_tree_is_refused_in_the_middle_of_a_turn(tmp_path: Path) -> None:
+    checkpointer = FileCheckpointer(tmp_path)
+    await Longer(ScriptedChatModel(["one"]), checkpointer=checkpointer).run("a")
+    with pytest.raises(TreeChangedError):
+        await ReActAgent(ScriptedChatModel(["two"]), checkpointer=checkpointer).run("a")

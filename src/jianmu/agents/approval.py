@@ -50,7 +50,7 @@ class PendingApproval:
 
     Attributes:
         id: What to answer to: ``answers={approval.id: True}``.
-        tool: The tool's name.
+        tool: The tool's name; "" when a leaf of your own asks, and `arguments` is what it asks.
         arguments: The arguments it would get.
     """
 

@@ -107,11 +107,11 @@ class OpenAIChatModel:
         """
         exported = ToolSet(tools).to_openai(strict=self._strict) if tools else []
         request: dict[str, Any] = {
+            "stream_options": {"include_usage": True},
             **self._options,
             "model": self._model,
             "messages": to_openai_messages(wire_history(messages)),
             "stream": True,
-            "stream_options": {"include_usage": True},
         }
         if exported:
             request["tools"] = exported

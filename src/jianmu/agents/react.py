@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 from jianmu.agents.act import act
-from jianmu.agents.approval import PendingApproval
 from jianmu.agents.approve import approve
 from jianmu.agents.chat_model import ChatModel, Usage
 from jianmu.agents.check import answered, finish, give_up
 from jianmu.agents.events import AgentResult, ApprovalNeeded, TurnFinished
+from jianmu.agents.outcome import raise_failure, result_of
 from jianmu.agents.record import record
-from jianmu.agents.state import AgentState, turn_messages
+from jianmu.agents.state import AgentState
 from jianmu.agents.stream import AgentStream
 from jianmu.agents.think import think
 from jianmu.agents.thread import StoredTurn, load_turn
 from jianmu.agents.tool_calls import with_dependencies
 from jianmu.agents.turn import Turn
-from jianmu.errors import ApprovalPendingError, ChatModelError, CheckpointNotFoundError, RunError
+from jianmu.errors import (
+    ApprovalPendingError,
+    CheckpointNotFoundError,
+    TreeChangedError,
+    UnknownQuestionError,
+)
 from jianmu.events import RuntimeEventBus
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
 from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
@@ -34,7 +40,15 @@ from jianmu.memory.context import (
 )
 from jianmu.memory.service import MemoryService
 from jianmu.messages import Message
-from jianmu.runtime import ReactiveRunner, Retry, RunResult, Selector, Sequence, Status, SuspensionMode
+from jianmu.runtime import (
+    ReactiveRunner,
+    RestorePolicy,
+    Retry,
+    RunResult,
+    Selector,
+    Sequence,
+    SuspensionMode,
+)
 from jianmu.skills import Skill, create_skill_tools
 from jianmu.state import StateManager
 from jianmu.tools import Tool, ToolSet
@@ -236,9 +250,11 @@ class ReActAgent:
             if again:
                 return
         failed = stored is not None and not stored.unfinished and stored.state.error is not None
-        if again and not failed and (text is None or message_id is not None):
+        if again and not failed and (text is None or message_id is not None or answers):
             turn.emit(TurnFinished(await self._run(turn, None, thread_id, answers)))
             return
+        if answers and (stored is None or not stored.unfinished):
+            raise UnknownQuestionError(f"thread {thread_id!r} waits for no decision on {', '.join(answers)}")
         message = Message(role="user", content=text or "", id=message_id, time=self._clock())
         fresh = {"usage": Usage(), "decisions": {}, "stopped": None, "error": None}
         said = {} if failed and again else {"messages": [message]}
@@ -247,50 +263,35 @@ class ReActAgent:
     async def _run(
         self, turn: Turn, data: dict[str, Any] | None, thread_id: str, answers: Mapping[str, Any] | None
     ) -> AgentResult:
+        run = await self._run_tree(turn, data, thread_id, answers)
+        raise_failure(turn, run)
+        result = result_of(run, thread_id)
+        for approval in result.pending:
+            turn.emit(ApprovalNeeded(approval))
+        return result
+
+    async def _run_tree(
+        self, turn: Turn, data: dict[str, Any] | None, thread_id: str, answers: Mapping[str, Any] | None
+    ) -> RunResult:
         runner = ReactiveRunner(
             self.tree(turn, with_dependencies(self.tools, turn.deps)),
             self.state_manager(),
             event_bus=self._event_bus,
             context=self.context,
         )
-        run = await runner.run(
-            data,
+        run = partial(
+            runner.run,
             checkpointer=self.checkpointer,
             thread_id=thread_id,
             suspension_mode=SuspensionMode.YIELD,
-            answers=answers,
         )
-        _raise_failure(turn, run)
-        result = _result(run, thread_id)
-        for approval in result.pending:
-            turn.emit(ApprovalNeeded(approval))
-        return result
-
-
-def _raise_failure(turn: Turn, run: RunResult) -> None:
-    if turn.failure is not None:
-        raise turn.failure
-    if run.outcome != "completed" or run.status is not Status.FAILURE:
-        return
-    for path, error in run.errors.items():
-        raise RunError(f"leaf {path} of the agent failed: {type(error).__name__}: {error}") from error
-    raise ChatModelError(run.state.error or "the turn failed")
-
-
-def _result(run: RunResult, thread_id: str) -> AgentResult:
-    state: AgentState = run.state
-    messages = turn_messages(state.messages)
-    last = messages[-1] if messages else None
-    outcome = "suspended" if run.outcome == "suspended" else state.stopped or "answered"
-    return AgentResult(
-        text=last.text if last is not None and last.role == "assistant" else "",
-        outcome=outcome,
-        thread_id=thread_id,
-        messages=tuple(messages),
-        usage=state.usage,
-        pending=tuple(
-            PendingApproval(question.id, question.payload["tool"], question.payload["arguments"])
-            for question in run.pending
-            if isinstance(question.payload, Mapping) and question.payload.get("kind") == "approval"
-        ),
-    )
+        try:
+            return await run(data, answers=answers)
+        except TreeChangedError:
+            stored = await self.stored_turn(thread_id)
+            if data is None or stored is None or stored.unfinished:
+                raise
+        # Between two turns a tree may change: no place in it is lost, and the state goes on.
+        kept = {name: getattr(stored.state, name) for name in type(stored.state).model_fields}
+        messages = [*kept["messages"], *data.get("messages", ())]
+        return await run({**kept, **data, "messages": messages}, restore_policy=RestorePolicy.NEVER)

@@ -143,3 +143,24 @@ async def test_two_calls_are_decided_one_by_one(tmp_path: Path) -> None:
     third = await agent.run(answers={by_amount[2]: False})
     assert third.text == "done"
     assert [amount for amount, _ in PAID] == [1]
+
+
+async def test_the_same_answers_again_start_no_second_turn(tmp_path: Path) -> None:
+    first = await agent_in(tmp_path).run("pay")
+    answers = {first.pending[0].id: True}
+    done = await agent_in(tmp_path).run("pay", answers=answers)
+    agent = agent_in(tmp_path)
+    try:
+        again = await agent.run("pay", answers=answers)
+    except UnknownQuestionError:
+        pass
+    else:
+        assert again.text == done.text
+    assert [amount for amount, _ in PAID] == [5]
+    assert agent.model.requests == []  # type: ignore[attr-defined]
+
+
+async def test_answers_with_a_new_text_are_not_lost_silently(tmp_path: Path) -> None:
+    agent = agent_in(tmp_path)
+    with pytest.raises(UnknownQuestionError):
+        await agent.run("pay", answers={"x": True})
