@@ -11,10 +11,15 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from hypothesis import HealthCheck, settings
 
 from jianmu.testing.postgres import PostgresServer
 
 _HOME = "JIANMU_TEST_POSTGRES"
+
+# A busy machine makes generating slow and no test wrong.
+settings.register_profile("jianmu", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("jianmu")
 
 
 def pytest_configure(config: pytest.Config) -> None:
