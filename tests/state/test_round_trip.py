@@ -51,3 +51,12 @@ def test_saving_a_restored_state_gives_the_same_bytes() -> None:
     state.initialize(json.loads(text))
     assert json.loads(dump_json(state.dump_checkpoint())) == json.loads(text)
     assert dump_json(state.dump_checkpoint()) == text
+
+
+def test_a_state_stored_by_each_released_version_is_still_read() -> None:
+    samples = sorted((Path(__file__).parent / "samples").glob("*.json"))
+    assert samples
+    for sample in samples:
+        state = StateManager(Everything)
+        state.initialize(json.loads(sample.read_text("utf-8")))
+        assert image(state.get()) == saved()[0]
