@@ -23,6 +23,7 @@ from jianmu.testing.long_term.finding import Finding  # noqa: E402 - after the l
 from jianmu.testing.long_term.keeping import Keeping  # noqa: E402
 from jianmu.testing.long_term.namespaces import Namespaces  # noqa: E402
 from jianmu.testing.long_term.offers import Offers  # noqa: E402
+from jianmu.testing.long_term.refining import Refining  # noqa: E402
 from jianmu.testing.long_term.shapes import Shapes  # noqa: E402
 from jianmu.testing.long_term.support import FakeClock  # noqa: E402
 from jianmu.testing.long_term.together import Together  # noqa: E402
@@ -30,5 +31,5 @@ from jianmu.testing.long_term.together import Together  # noqa: E402
 __all__ = ["FakeClock", "LongTermMemoryContract"]
 
 
-class LongTermMemoryContract(Shapes, Keeping, Namespaces, Finding, Offers, Together):
+class LongTermMemoryContract(Shapes, Keeping, Namespaces, Finding, Refining, Offers, Together):
     """Inherit, override `make`, and pytest proves the rest; see `Support` for what else can be set."""
