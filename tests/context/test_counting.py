@@ -143,19 +143,14 @@ def test_without_a_vocabulary_the_estimate_counts(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_the_estimate_is_within_15_percent(path: Path, encoding: Any) -> None:
-    if (path.stem, encoding) == ("european", "cl100k_base"):
-        pytest.skip("cl100k_base was made for English; the estimate cannot tell German from it")
     text = path.read_text("utf-8")
     ratio = EstimateCounter(encoding).count(text) / ExactCounter(encoding).count(text)
     assert 0.85 <= ratio <= 1.15, f"{ratio:.3f}"
 
 
-@given(st.text(), st.text())
-def test_the_estimate_never_shrinks_much_and_is_never_negative(one: str, other: str) -> None:
-    counter = EstimateCounter()
-    assert counter.count("") == 0
-    assert 0 <= counter.count(one) <= 4 * len(one.encode("utf-8", "replace")) + 1
-    assert counter.count(one + other) <= counter.count(one) + counter.count(other) + 2
+@given(st.text())
+def test_the_estimate_of_any_text_is_bounded_by_its_bytes(text: str) -> None:
+    assert bool(text) <= EstimateCounter().count(text) <= 2 * len(text.encode("utf-8", "replace"))
 
 
 @pytest.mark.parametrize("make", [ExactCounter, EstimateCounter])

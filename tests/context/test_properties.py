@@ -56,7 +56,7 @@ FILTERS = st.lists(
     ),
     max_size=3,
 )
-SLOW = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Library:

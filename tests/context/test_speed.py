@@ -37,11 +37,11 @@ def test_twenty_thousand_messages_take_at_most_20_ms_after_the_first_build() -> 
             Message(role="assistant", content="yes"),
             Message(role="user", content=f"and {n}?"),
         ]
-        began = time.perf_counter()
+        began = time.process_time()
         built = builder.build(history)
-        took.append(time.perf_counter() - began)
+        took.append(time.process_time() - began)
         assert 4_000 < built.report.total <= 8_000
-    # The best of many: other work on the machine can only make a build slower.
+    # The best of many, in the process's own time: other work on the machine can only make a build slower.
     assert min(took) <= 0.020
 
 

@@ -136,6 +136,17 @@ def test_an_assistant_message_comes_back_from_openai(
     assert from_openai_message(to_openai_messages([message])[0]) == message
 
 
+@pytest.mark.parametrize("cache", range(len(TALK) + 1))
+def test_anthropic_is_told_how_much_to_keep_in_its_cache(cache: int) -> None:
+    system, turns = to_anthropic_messages(TALK, cache=cache)
+    blocks = [block for turn in turns for block in turn["content"]]
+    marked = [block for block in blocks if "cache_control" in block]
+    assert len(marked) == (cache > 2)
+    for block in marked:
+        assert block.pop("cache_control") == {"type": "ephemeral"}
+    assert (system, turns) == to_anthropic_messages(TALK)
+
+
 def test_sdk_response_objects_are_read() -> None:
     function = {"name": "f", "arguments": '{"a":1}'}
     openai = ChatCompletionMessage.model_validate(

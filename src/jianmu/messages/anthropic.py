@@ -27,15 +27,23 @@ _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _KEPT_BLOCKS = ("thinking", "redacted_thinking")
 
 
-def to_anthropic_messages(messages: Iterable[Message]) -> tuple[str, list[dict[str, Any]]]:
+def to_anthropic_messages(messages: Iterable[Message], *, cache: int = 0) -> tuple[str, list[dict[str, Any]]]:
     """Return ``system`` and ``messages`` of a request; `system` is "" if there is none.
 
     The API takes one system prompt and turns that alternate, the user's first. So leading system messages are
     joined, later ones become text of the user's turn inside ``<system>`` tags, tool results are blocks of the
     user's turn, and neighbours of one role are one turn. Call ids outside ``[a-zA-Z0-9_-]`` or used twice are
     replaced on both sides. Thinking blocks that `from_anthropic_message` kept are sent back.
+
+    Args:
+        messages: The messages.
+        cache: How many of them at the beginning stay the same in the next request, as ``BuiltContext.stable``
+            has it; the last block of these is marked, so that the API keeps all before it in its cache.
     """
-    system, rest = _split_system(list(messages))
+    items = list(messages)
+    system, rest = _split_system(items)
+    volatile = {id(message) for message in items[cache:]}
+    stable: dict[str, Any] | None = None
     ids = _CallIds()
     turns: list[dict[str, Any]] = []
     for message in rest:
@@ -49,6 +57,10 @@ def to_anthropic_messages(messages: Iterable[Message]) -> tuple[str, list[dict[s
             turns[-1]["content"].extend(blocks)
         else:
             turns.append({"role": role, "content": blocks})
+        if id(message) not in volatile and blocks[-1]["type"] not in _KEPT_BLOCKS:
+            stable = blocks[-1]
+    if stable is not None:
+        stable["cache_control"] = {"type": "ephemeral"}
     return system, turns
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from jianmu.errors import ConfigError, ProviderError
 from jianmu.memory.context.assembly import Section, assemble
+from jianmu.memory.context.bridge import LoopBridge
 from jianmu.memory.context.budget import TokenBudget
 from jianmu.memory.context.counting import MessageCounter, default_counter
 from jianmu.memory.context.drafts import draft_of
@@ -205,20 +205,12 @@ class ContextBuilder:
 
         The state is read and written in the caller's thread, awaitables run in the caller's loop.
         """
-        loop = asyncio.get_running_loop()
-        pending: set[concurrent.futures.Future[Any]] = set()
-
-        def wait(value: Awaitable[Any]) -> Any:
-            future = asyncio.run_coroutine_threadsafe(_coroutine(value), loop)
-            pending.add(future)
-            return future.result()
-
-        request = self._request(view_of(state), thread_id, tools, values, wait)
+        bridge = LoopBridge(asyncio.get_running_loop())
+        request = self._request(view_of(state), thread_id, tools, values, bridge.wait)
         try:
             built = await asyncio.to_thread(self._build, request)
         finally:
-            for future in pending:
-                future.cancel()
+            bridge.close()
         _save(state, built.updates)
         return built
 
@@ -261,10 +253,6 @@ class ContextBuilder:
             if provider.on_error == "raise":
                 raise ProviderError(what) from error
             return Section(provider, None, error=f"{type(error).__name__}: {error}")
-
-
-async def _coroutine(value: Awaitable[Any]) -> Any:
-    return await value
 
 
 def _save(state: object, updates: Mapping[str, Any]) -> None:

@@ -44,13 +44,14 @@ class HistoryPreparer:
         self._block = block
         self._given = PairingCache(counter.message)
         self._filtered = PairingCache(counter.message)
+        self._interrupted: IdentityCache[dict[int, Message]] = IdentityCache()
         self._clipped: IdentityCache[tuple[int, Message | None]] = IdentityCache()
 
     def draft(self, request: ContextRequest) -> HistoryDraft:
         """Return the draft of the request's messages."""
         paired = self._given.of(request.thread_id, request.messages)
         same = not paired.changes and not paired.pending
-        paired = paired.repaired(self._counter.message)
+        paired = paired.repaired(self._counter.message, self._interrupted)
         if not self._filters:
             return HistoryDraft(paired, self._block, self._clip, self._counter.message)
         given = request.messages if same else paired.messages

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from operator import is_
 from threading import Lock
 
+from jianmu.memory.context.cache import common_prefix
 from jianmu.memory.context.report import Change
 from jianmu.memory.context.units import Paired, Unit, is_users
 from jianmu.messages import Message
@@ -48,7 +48,7 @@ class Pairing:
 
     def of(self, messages: Sequence[Message]) -> Paired:
         """Return the history in units."""
-        self._take_back(_common(self._seen, messages))
+        self._take_back(common_prefix(self._seen, messages))
         for index in range(len(self._seen), len(messages)):
             self._add(messages[index], index)
         self._seen = messages
@@ -138,12 +138,6 @@ class PairingCache:
             while len(self._pairings) > self._size:
                 self._pairings.popitem(last=False)
             return pairing.of(messages)
-
-
-def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
-    """Return how many messages at the beginning are the same objects."""
-    same = list(map(is_, one, other))
-    return same.index(False) if False in same else len(same)
 
 
 def _change(kind: str, reason: str, count: int) -> Change:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 
+from jianmu.memory.context.cache import IdentityCache
 from jianmu.memory.context.marks import is_pinned, kind_of, mark
 from jianmu.memory.context.report import Change
 from jianmu.messages import Message, ToolCall
@@ -48,14 +49,15 @@ class Unit:
                 return Unit(self.head, answers, (*kept, message))
         return None
 
-    def repaired(self) -> Unit:
-        """Return the unit with an "interrupted" result for each call that has none."""
-        made = tuple(
-            interrupted(call)
-            for call, answer in zip(self.head.tool_calls, self.answers, strict=True)
-            if answer is None
-        )
-        return Unit(self.head, self.answers, (*self.results, *made))
+    def repaired(self, kept: IdentityCache[dict[int, Message]]) -> Unit:
+        """Return the unit with an "interrupted" result for each call that has none; the same each time."""
+        known = kept.get(self.head)
+        made = kept.set(self.head, {}) if known is None else known
+        for place, (call, answer) in enumerate(zip(self.head.tool_calls, self.answers, strict=True)):
+            if answer is None and place not in made:
+                made[place] = interrupted(call)
+        added = tuple(made[place] for place, answer in enumerate(self.answers) if answer is None)
+        return Unit(self.head, self.answers, (*self.results, *added))
 
 
 def interrupted(call: ToolCall) -> Message:
@@ -90,13 +92,18 @@ class Paired:
         """All messages in order."""
         return list(chain.from_iterable(unit.messages for unit in self.units))
 
-    def repaired(self, cost: Callable[[Message], int]) -> Paired:
-        """Return the history with every call answered, by an "interrupted" result if need be."""
+    def repaired(self, cost: Callable[[Message], int], kept: IdentityCache[dict[int, Message]]) -> Paired:
+        """Return the history with every call answered, by an "interrupted" result if need be.
+
+        Args:
+            cost: Tokens of a message.
+            kept: The "interrupted" results made before, by place, for the messages that call.
+        """
         if not self.pending:
             return self
         units, costs, added = list(self.units), list(self.costs), 0
         for index in self.pending:
-            units[index] = units[index].repaired()
+            units[index] = units[index].repaired(kept)
             added += len(units[index].results) - len(self.units[index].results)
             costs[index] = sum(map(cost, units[index].messages))
         tokens = sum(costs) - sum(self.costs)

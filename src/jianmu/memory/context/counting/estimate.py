@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from jianmu.errors import ConfigError
+from jianmu.memory.context.counting.rates import (
+    BARE,
+    BEYOND,
+    FOREIGN_SHARE,
+    FOREIGN_WORDS,
+    MARKED,
+    PUNCTUATION,
+    RATES,
+    SPACED,
+)
 
 __all__ = ["EstimateCounter"]
 
@@ -33,96 +41,6 @@ _PIECES = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# Mean tokens per character, measured with each vocabulary on text that no test uses; an accented Latin letter
-# costs this beside its word.
-_PER_CHARACTER: Mapping[str, Mapping[str, float]] = MappingProxyType(
-    {
-        "o200k_base": {
-            "han": 0.73,
-            "kana": 0.70,
-            "hangul": 0.50,
-            "symbol": 1.65,
-            "fullwidth": 0.95,
-            "cyrillic": 0.24,
-            "letters": 0.33,
-            "accent": 0.15,
-            "rare": 1.5,
-        },
-        "cl100k_base": {
-            "han": 1.2,
-            "kana": 0.83,
-            "hangul": 0.86,
-            "symbol": 2.45,
-            "fullwidth": 0.95,
-            "cyrillic": 0.44,
-            "letters": 0.88,
-            "accent": 1.2,
-            "rare": 2.0,
-        },
-    }
-)
-
-# Mean tokens of a Latin word by its length, after a space and after anything else; both vocabularies agree.
-_SPACED: tuple[float, ...] = (
-    1,
-    1,
-    1,
-    1.01,
-    1.02,
-    1.03,
-    1.04,
-    1.11,
-    1.12,
-    1.15,
-    1.24,
-    1.24,
-    1.5,
-    1.4,
-    1.5,
-    1.6,
-    2.5,
-)
-_BARE: tuple[float, ...] = (
-    1,
-    1,
-    1.01,
-    1.05,
-    1.12,
-    1.12,
-    1.22,
-    1.32,
-    1.65,
-    1.7,
-    2.1,
-    2.1,
-    2.4,
-    3.0,
-    3.1,
-    3.3,
-    3.9,
-)
-_MARKED: tuple[float, ...] = (
-    1,
-    1.04,
-    1.2,
-    1.2,
-    1.17,
-    1.32,
-    1.43,
-    1.7,
-    1.8,
-    2.1,
-    2.2,
-    2.7,
-    2.7,
-    3.4,
-    3.4,
-    3.8,
-    3.9,
-)
-_BEYOND = 0.35  # per letter of a longer one
-_PUNCTUATION: tuple[float, ...] = (1, 1, 1, 1.03, 1.16, 1.27, 1.64, 2.3, 3.3)
-
 
 class EstimateCounter:
     """Counts pieces of text by mean costs per script.
@@ -138,9 +56,9 @@ class EstimateCounter:
     """
 
     def __init__(self, encoding: str = "o200k_base") -> None:
-        if encoding not in _PER_CHARACTER:
-            raise ConfigError(f"encoding {encoding!r} is unknown; use one of {', '.join(_PER_CHARACTER)}")
-        self._rates = _PER_CHARACTER[encoding]
+        if encoding not in RATES:
+            raise ConfigError(f"encoding {encoding!r} is unknown; use one of {', '.join(RATES)}")
+        self._rates = RATES[encoding]
         self._name = f"estimate/{encoding}"
 
     @property
@@ -150,26 +68,32 @@ class EstimateCounter:
 
     def count(self, text: str) -> int:
         """Return the estimate, rounded up."""
-        total = 0.0
+        total = letters = 0.0
+        words = foreign = 0
         rates = self._rates
         for match in _PIECES.finditer(text):
             kind, piece = match.lastgroup, match[0]
             if kind == "word":
-                total += _word(piece, rates["accent"])
+                words += 1
+                letters += _word(piece, rates["accent"])
+                foreign += len(piece) < 7 and piece.lstrip(" ").lower() in FOREIGN_WORDS
             elif kind == "one":
                 total += 1
             elif kind == "punctuation":
                 size = len(piece)
-                total += _PUNCTUATION[size] if size < 9 else size * 0.4
+                total += PUNCTUATION[size] if size < 9 else size * 0.4
             elif kind is not None:
                 total += rates[kind] * len(piece)
-        return math.ceil(total - 1e-9)
+        # The vocabularies were made for English: words of other languages are cut into more pieces.
+        if foreign > 1 and foreign * FOREIGN_SHARE > words:
+            letters *= rates["foreign"]
+        return math.ceil(total + letters - 1e-9)
 
 
 def _word(piece: str, accent: float) -> float:
     if piece[0].isalpha():
-        table, size = _BARE, len(piece)
+        table, size = BARE, len(piece)
     else:
-        table, size = (_SPACED if piece[0] == " " else _MARKED), len(piece) - 1
-    cost = table[size] if size < 17 else table[16] + (size - 16) * _BEYOND
+        table, size = (SPACED if piece[0] == " " else MARKED), len(piece) - 1
+    cost = table[size] if size < 17 else table[16] + (size - 16) * BEYOND
     return cost if piece.isascii() else cost + accent * sum(letter > "\x7f" for letter in piece)

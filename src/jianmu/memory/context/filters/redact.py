@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jianmu.errors import ConfigError
-from jianmu.memory.context.cache import IdentityCache
+from jianmu.memory.context.cache import IdentityCache, PrefixMemo
 from jianmu.messages import Message, TextPart, ToolCall
 
 __all__ = ["PATTERNS", "Redact"]
@@ -31,8 +31,14 @@ PATTERNS: Mapping[str, str] = MappingProxyType(
 """Built-in patterns by name."""
 
 
+# Shorter lists are other providers' sections, which must not displace what is known of the history.
+_SHORT = 32
+
+
 class Redact:
     """Replaces what matches a pattern by ``[redacted:NAME]``, in text and in arguments of calls, everywhere.
+
+    Thinking blocks that are sent back to Anthropic are left as they are: the provider signed them.
 
     Args:
         names: Built-in patterns to use (see `PATTERNS`); all of them by default.
@@ -55,11 +61,18 @@ class Redact:
             raise ConfigError(f"pattern {error.pattern!r} is no regular expression: {error}") from error
         # None stands for "nothing to hide"; keeping the message itself would keep it alive.
         self._known: IdentityCache[Message | None] = IdentityCache()
+        self._history = PrefixMemo(self._message)
 
     def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the messages without what matches; those with nothing to hide are the same objects."""
-        made = self._known.map(messages, self._clean)
-        return [message if new is None else new for message, new in zip(messages, made, strict=True)]
+        if len(messages) < _SHORT:
+            return [self._message(message) for message in messages]
+        return self._history.of(messages)
+
+    def _message(self, message: Message) -> Message:
+        if message not in self._known:
+            self._known.set(message, self._clean(message))
+        return self._known.get(message) or message
 
     def _clean(self, message: Message) -> Message | None:
         content: Any = message.content

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress, count
 
 from jianmu.errors import ConfigError
-from jianmu.memory.context.cache import IdentityCache
+from jianmu.memory.context.cache import IdentityCache, PrefixMemo
 from jianmu.memory.context.marks import kind_of, marked
 from jianmu.messages import Message
 from jianmu.messages.wire import plain_text
@@ -31,23 +32,28 @@ class StubToolOutput:
             raise ConfigError(f"keep={keep} and longer_than={longer_than} must not be negative")
         self._keep = keep
         self._longer_than = longer_than
+        self._long = PrefixMemo(self._is_long)
         self._stubs: IdentityCache[Message] = IdentityCache()
 
     def __call__(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the messages with old output stubbed."""
-        long = [i for i, m in enumerate(messages) if m.role == "tool" and self._is_long(m)]
+        long = list(compress(count(), self._long.of(messages)))
         step = max(1, self._keep)
-        count = max(0, (len(long) - self._keep) // step * step)
-        if not count:
+        old = max(0, (len(long) - self._keep) // step * step)
+        if not old:
             return messages
         result = list(messages)
-        for index in long[:count]:
+        for index in long[:old]:
             message = messages[index]
             result[index] = self._stubs.get(message) or self._stubs.set(message, self._stub(message))
         return result
 
     def _is_long(self, message: Message) -> bool:
-        return len(plain_text(message)) > self._longer_than and kind_of(message) != "stub"
+        return (
+            message.role == "tool"
+            and len(plain_text(message)) > self._longer_than
+            and kind_of(message) != "stub"
+        )
 
     def _stub(self, message: Message) -> Message:
         size = len(plain_text(message))
