@@ -153,6 +153,31 @@ def test_a_sound_history_is_only_ever_shortened(history: list[Message], data: st
             assert list(built.messages) == history
 
 
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=histories(max_turns=3, damaged=True), passages=st.lists(st.text(max_size=20), max_size=2))
+def test_every_budget_from_nothing_to_the_whole(history: list[Message], passages: list[str]) -> None:
+    counter = COUNTERS[0]
+    whole = builder_of(TokenBudget(10**6, counter=counter), passages, ()).build(history).report
+    fits_from = None
+    outcomes = set()
+    # Images cost so much that nothing changes for long stretches.
+    for tokens in range(0, whole.total + 2, 1 + whole.total // 400):
+        budget = TokenBudget(tokens, counter=counter)
+        builder = builder_of(budget, passages, ())
+        built = build(builder, history)
+        if built is None:
+            assert fits_from is None, "what fits into less fits into more"
+            continue
+        fits_from = tokens if fits_from is None else fits_from
+        assert budget.count(built.messages, TOOLS) <= tokens
+        assert builder.build(built.messages).messages == built.messages
+        key = tuple((message.role, message.content) for message in built.messages)
+        if key not in outcomes:
+            outcomes.add(key)
+            assert_pairs_are_whole(built.messages)
+            accepted_by_all(built.messages)
+
+
 @SLOW
 @given(history=histories(max_turns=12), passages=st.lists(st.text(max_size=60), max_size=4), data=st.data())
 def test_a_turn_begins_with_the_turn_before_while_nothing_is_dropped(

@@ -51,6 +51,10 @@ class Overhead:
     request: int = 3
 
 
+# Characters; longer texts would keep too much memory for what they save.
+_LONGEST_KEPT = 16_000
+
+
 class MessageCounter:
     """Counts messages and tool schemas; what a message costs is kept by its identity.
 
@@ -72,7 +76,7 @@ class MessageCounter:
         self._image_tokens = image_tokens
         self._known: IdentityCache[int] = IdentityCache()
         # What providers make is a new object in every build, its text is not.
-        self._text_tokens = lru_cache(512)(text.count)
+        self._known_texts = lru_cache(256)(text.count)
 
     @property
     def name(self) -> str:
@@ -95,6 +99,9 @@ class MessageCounter:
     def request(self, messages: Iterable[Message], tools: Iterable[object] = ()) -> int:
         """Return what a whole request costs: messages, tool schemas and the start of the reply."""
         return self.messages(messages) + self.tools(tools) + self.overhead.request
+
+    def _text_tokens(self, text: str) -> int:
+        return self._known_texts(text) if len(text) <= _LONGEST_KEPT else self.text.count(text)
 
     def _count(self, message: Message) -> int:
         count = self._text_tokens

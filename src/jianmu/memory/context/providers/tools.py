@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from jianmu.memory.context.providers.base import ContextProvider, Entries, Provided
+from jianmu.memory.context.providers.base import ContextProvider, Entries, OnError, Provided
 from jianmu.memory.context.request import ContextRequest
 from jianmu.memory.context.schemas import ToolSchema, tool_schema
 
@@ -20,7 +20,9 @@ class ToolsDescProvider(ContextProvider):
         detail: ``brief`` names each tool with the first line of its description, beside schemas that are sent
             natively; ``full`` adds the arguments, for a model without native calls.
         heading: The first line.
+        priority: Higher is served first.
         cap: The most it may cost; tools that do not fit are left out and reported.
+        on_error: Whether a failure ends the build.
         name: Names the section.
     """
 
@@ -30,10 +32,12 @@ class ToolsDescProvider(ContextProvider):
         *,
         detail: Literal["brief", "full"] = "brief",
         heading: str = "You can call these tools:",
+        priority: int = 70,
         cap: int | float | None = None,
+        on_error: OnError = "raise",
         name: str = "tools",
     ) -> None:
-        super().__init__(name, place="prefix", priority=70, cap=cap, cut="entries")
+        super().__init__(name, place="prefix", priority=priority, cap=cap, cut="entries", on_error=on_error)
         self._tools = None if tools is None else tuple(tools)
         self._full = detail == "full"
         self._heading = heading
