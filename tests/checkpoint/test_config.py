@@ -1,5 +1,6 @@
 """RuntimeCheckpointConfig: from code, a file or the environment, and the checkpointer it leads to."""
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,14 @@ import pytest
 
 from jianmu import RuntimeCheckpointConfig
 from jianmu.errors import ConfigError
-from jianmu.memory import FileCheckpointer, InMemoryCheckpointer, NullCheckpointer, create_checkpointer
+from jianmu.memory import (
+    FileCheckpointer,
+    InMemoryCheckpointer,
+    NullCheckpointer,
+    SqliteCheckpointer,
+    create_checkpointer,
+)
+from jianmu.memory.checkpoint.base import HistoryCapable
 
 
 @pytest.fixture(autouse=True)
@@ -115,10 +123,27 @@ def test_a_secret_in_the_connection_string_is_not_shown() -> None:
 
 @pytest.mark.parametrize(
     ("backend", "kind"),
-    [("file", FileCheckpointer), ("memory", InMemoryCheckpointer), ("null", NullCheckpointer)],
+    [
+        ("file", FileCheckpointer),
+        ("memory", InMemoryCheckpointer),
+        ("null", NullCheckpointer),
+        ("sqlite", SqliteCheckpointer),
+    ],
 )
 def test_a_back_end_is_made_by_its_name(backend: str, kind: type) -> None:
-    assert type(create_checkpointer(RuntimeCheckpointConfig(backend=backend))) is kind
+    store = create_checkpointer(RuntimeCheckpointConfig(backend=backend))
+    assert type(store) is kind
+    if isinstance(store, HistoryCapable):
+        store.save_checkpoint("t", 1, {"n": 1})
+        assert store.get_checkpoint("t")["state"] == {"n": 1}
+        store.close()
+
+
+def test_sqlite_takes_its_file_and_durability_from_the_settings(tmp_path: Path) -> None:
+    config = RuntimeCheckpointConfig(backend="sqlite", path=tmp_path / "my.db", durability="flush")
+    with contextlib.closing(create_checkpointer(config)) as store:  # type: ignore[type-var]
+        store.save_checkpoint("t", 1, {"n": 1})
+    assert (tmp_path / "my.db").exists()
 
 
 def test_settings_reach_the_back_end(tmp_path: Path) -> None:

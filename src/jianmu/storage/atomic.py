@@ -67,16 +67,15 @@ def sync_file(descriptor: int) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Return when the folder's names are on the disk; Windows keeps them by itself."""
-    if sys.platform == "win32":
-        return
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that syncs no folders
-            raise
-    finally:
-        os.close(descriptor)
+    if sys.platform != "win32":
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that syncs no folders
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:

@@ -48,6 +48,23 @@ class DamageSuite(CheckpointerHarness):
         close(store)
         assert seen_errors > 0
 
+    def test_a_record_cut_short_is_an_error_or_the_step_before(self, home: Path) -> None:
+        if not self.exposes_records:
+            pytest.skip(f"{type(self).__name__} exposes no records")
+        store = self.make(home)
+        for step in (1, 2, 3):
+            store.save_checkpoint(
+                "t", step, {"n": step, "text": "汉字 abc " * 20}, {"0": "RUNNING"}, {"m": step}
+            )
+        before = [store.get_checkpoint("t"), self.history(store).get_checkpoint("t", step=2)]
+        close(store)
+        whole = self.read_record(home, "t", 3)
+        for length in range(0, len(whole), max(1, len(whole) // self.flips)):
+            self.write_record(home, "t", 3, whole[:length])
+            store = self.make(home)
+            self.check_damaged(store, before, length)
+            close(store)
+
     def check_damaged(self, store: CheckpointerProtocol, before: list[Any], place: int) -> bool:
         """Check that the newest step is an error or whole, and that the step before can be read."""
         error: CheckpointError | None = None
