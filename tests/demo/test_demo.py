@@ -58,6 +58,17 @@ def test_the_command_prints_one_json_object_for_a_users_own_chat(tmp_path: Path)
     assert story["exactly_once"] is True
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_learner_killed_at_its_very_end_does_not_begin_anew(tmp_path: Path, seed: int) -> None:
+    chat = tmp_path / "chat.jsonl"
+    line = '{"role": "user", "content": "The number of this turn is %d."}'
+    chat.write_text("\n".join(line % number for number in range(3)), encoding="utf-8")
+    demo = Demo(tmp_path / "demo", Silence(), conversation=chat, kills=1, seed=seed, pace=0)
+    story = demo.run()
+    assert story.effects.lines == story.facts == 3
+    assert all(death.went_on_exactly for death in story.deaths)
+
+
 def test_without_a_terminal_it_is_plain_text_for_a_newcomer(tmp_path: Path) -> None:
     command = [
         sys.executable,

@@ -117,6 +117,8 @@ class Demo:
                         raise RunError(
                             f"the learner ended in {event['status']}: {'; '.join(event['errors'])}"
                         )
+                    if is_first_save:
+                        self.story.deaths[-1].was_over = event["step"] == step
                     self.story.last_step = event["step"]
                     self.watcher.changed(turn, event["step"], statuses)
                     return True

@@ -22,6 +22,7 @@ class Death:
         turn: The turn it was at.
         running: The names of the leaves that were RUNNING.
         resumed_step: The first step the next process saved.
+        was_over: The run had just finished, and the next process found nothing to do.
     """
 
     process: int
@@ -30,11 +31,12 @@ class Death:
     turn: int
     running: list[str]
     resumed_step: int | None = None
+    was_over: bool = False
 
     @property
     def went_on_exactly(self) -> bool:
-        """Whether the next process went on at the very next step."""
-        return self.resumed_step == self.step + 1
+        """Whether the next process went on at the very next step, or had nothing left to do."""
+        return self.was_over or self.resumed_step == self.step + 1
 
 
 @dataclass(frozen=True, slots=True)

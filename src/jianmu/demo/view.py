@@ -140,8 +140,9 @@ def _deaths(story: Story) -> Table:
     for death in story.deaths:
         mark = Text("✔", "green") if death.went_on_exactly else Text("✘", "red")
         running = ", ".join(death.running) or "between two ticks"
+        went_on = "(it had finished)" if death.was_over else f"tick 1, step {death.resumed_step}"
         died = f"tick {death.tick}, step {death.step}"
-        table.add_row(str(death.process), died, running, f"tick 1, step {death.resumed_step}", mark)
+        table.add_row(str(death.process), died, running, went_on, mark)
     table.caption = f"finished at step {story.last_step}"
     return table
 

@@ -34,9 +34,7 @@ def main(arguments: list[str]) -> None:
     checkpointer = place.checkpointer()
     _say("ready", {})
     try:
-        result = runner.run_sync(
-            input_data={}, checkpointer=checkpointer, thread_id=LEARNING, checkpoint_interval=1
-        )
+        result = runner.run_sync(checkpointer=checkpointer, thread_id=LEARNING, checkpoint_interval=1)
     finally:
         checkpointer.close()
     bus.drain()
