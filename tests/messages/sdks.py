@@ -1,5 +1,6 @@
 """The request models of the real SDKs, as judges of what the converters build."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
@@ -26,9 +27,15 @@ def exhaust(value: object) -> None:
         exhaust(item)
 
 
+def as_the_client_sends(wire: object) -> bytes:
+    """Return the body as httpx makes it: strict JSON in UTF-8."""
+    return json.dumps(wire, ensure_ascii=False, allow_nan=False).encode("utf-8")
+
+
 def accepted_by_openai(messages: Iterable[Message]) -> list[dict[str, Any]]:
     wire = to_openai_messages(messages)
     exhaust(_adapter(list[ChatCompletionMessageParam]).validate_python(wire))
+    as_the_client_sends(wire)
     open_calls: list[str] = []
     for message in wire:
         if message["role"] == "tool":
@@ -43,6 +50,7 @@ def accepted_by_openai(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def accepted_by_anthropic(messages: Iterable[Message]) -> tuple[str, list[dict[str, Any]]]:
     system, turns = to_anthropic_messages(messages)
     exhaust(_adapter(list[MessageParam]).validate_python(turns))
+    as_the_client_sends([system, *turns])
     roles = [turn["role"] for turn in turns]
     assert roles == ["user" if i % 2 == 0 else "assistant" for i in range(len(roles))]
     seen: set[str] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -32,6 +32,7 @@ from jianmu.memory.context.report import ContextReport
 from jianmu.memory.context.request import ContextRequest, read_messages, view_of
 from jianmu.memory.long_term.base import LongTermMemoryProtocol
 from jianmu.messages import Message
+from jianmu.state import StateManager
 
 __all__ = ["BuiltContext", "ContextBuilder", "Provider"]
 
@@ -157,16 +158,42 @@ class ContextBuilder:
         cls,
         skill: SkillLike | Iterable[SkillLike],
         system_prompt: str | Callable[[ContextRequest], str] = "",
-        **options: Any,
+        *,
+        tools: Iterable[object] = (),
+        memory: MemorySource | LongTermMemoryProtocol | None = None,
+        knowledge: KnowledgeBase | None = None,
+        filters: Iterable[Filter | RequestFilter] = (),
+        budget: TokenBudget | int | None = None,
+        history_field: str = "messages",
+        describe_tools: bool = True,
+        more: Iterable[Provider] = (),
     ) -> ContextBuilder:
         """Return a builder for an agent that carries out a skill; its instructions are never dropped.
 
         Args:
             skill: The skill, or several.
             system_prompt: What comes before it.
-            options: As for `for_react`.
+            tools: As for `for_react`, and so are the others.
+            memory: Recalled from for the newest user message.
+            knowledge: Recalled from likewise.
+            filters: Filters of the history.
+            budget: A `TokenBudget`, a number of tokens, or None.
+            history_field: The state's field that holds the messages.
+            describe_tools: Whether the prompt names the tools in words too.
+            more: Providers of your own.
         """
-        return cls.for_react(system_prompt, skills=skill, **options)
+        return cls.for_react(
+            system_prompt,
+            tools=tools,
+            memory=memory,
+            knowledge=knowledge,
+            skills=skill,
+            filters=filters,
+            budget=budget,
+            history_field=history_field,
+            describe_tools=describe_tools,
+            more=more,
+        )
 
     def build(
         self,
@@ -256,8 +283,5 @@ class ContextBuilder:
 
 
 def _save(state: object, updates: Mapping[str, Any]) -> None:
-    if not updates or isinstance(state, Mapping | Sequence):
-        return
-    update = getattr(state, "update", None)
-    if callable(update) and callable(getattr(state, "get", None)):
-        update(dict(updates))
+    if updates and isinstance(state, StateManager):
+        state.update(updates)

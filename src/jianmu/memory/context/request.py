@@ -12,6 +12,7 @@ from jianmu.errors import ContextError
 from jianmu.memory.context.counting import MessageCounter
 from jianmu.memory.context.marks import is_generated, kind_of
 from jianmu.messages import Message
+from jianmu.state import StateManager
 
 __all__ = ["ContextRequest", "field_of", "read_messages", "view_of"]
 
@@ -64,10 +65,7 @@ class ContextRequest:
 
 def view_of(state: object) -> object:
     """Return what a state holds now: a StateManager's value, anything else as it is."""
-    if isinstance(state, Mapping | Sequence):
-        return state
-    get = getattr(state, "get", None)
-    return get() if callable(get) else state
+    return state.get() if isinstance(state, StateManager) else state
 
 
 def field_of(view: object, name: str) -> object:
