@@ -63,5 +63,13 @@ local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server w
 matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 	$(PY) tests/mem0/matrix.py
 
+bench: $(VENV)/.bench ## Measure checkpoints beside langgraph's savers (half an hour)
+	$(PY) benchmarks/checkpoint_peers.py --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(PY) -m pip install --quiet --group bench
+	@mkdir -p build
+	@touch $@
+
 clean: ## Remove the environment and caches
 	rm -rf $(VENV) .venv-llm .venv-mem0 .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

@@ -11,8 +11,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jianmu.codec.delta import apply_changes
 from jianmu.errors import CheckpointFormatError, CipherError
@@ -42,8 +41,7 @@ class BrokenRowError(Exception):
         self.step = step
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of the table of steps.
 
     Attributes:

@@ -493,7 +493,7 @@ class DeltaCheckpointer(ABC):
             raise
         if not found:
             return None
-        rows = [_row(each[2:]) for each in found if each[2] is not None]
+        rows = [Row._make(each[2:]) for each in found if each[2] is not None]
         return cast(int, found[0][0]), cast(int, found[0][1]), rows
 
     def _find_place(self, thread_id: str, key: bytes) -> Place:
@@ -580,13 +580,13 @@ class DeltaCheckpointer(ABC):
         )
         last = _LAST if step is None else step
         found = self._read(lambda session: session.rows(sql, thread_key(thread_id), last))
-        rows = [_row(each) for each in found]
+        rows = [Row._make(each) for each in found]
         if not rows or (step is not None and rows[-1].step != step):
             raise no_such_step(thread_id, step)
         return rows
 
     def _as_snapshot(self, session: Session, thread_id: str, key: bytes, step: int) -> Row:
-        rows = [_row(each[2:]) for each in session.rows(READ_STEP, step, key, step, key)]
+        rows = [Row._make(each[2:]) for each in session.rows(READ_STEP, step, key, step, key)]
         try:
             kept = self._codec.rebuild(thread_id, rows)
         except BrokenRowError as error:
@@ -622,11 +622,6 @@ def _moment(seconds: float) -> datetime:
 
 def _values(row: Row) -> tuple[object, ...]:
     return row.step, row.before, row.base, row.saved, row.sum, row.body
-
-
-def _row(values: Sequence[object]) -> Row:
-    step, before, base, saved, checksum, body = cast(tuple[int, int, int, float, int, bytes], values)
-    return Row(step, before, base, saved, checksum, bytes(body))
 
 
 def _prunable(heads: Sequence[tuple[int, float, int]], keep_last: int, limit: float | None) -> set[int]:
