@@ -1,8 +1,9 @@
 """What a checkpoint costs, beside langgraph's savers, on a chat that grows by one 400-byte message a step.
 
 `make bench`, or `python benchmarks/checkpoint_peers.py [--steps 2000] [--long 20000] [--rounds 3]
-[--json FILE] [--plot FILE.svg] [--only back_ends,written,agents,loops,long]`. Within a round the stores take turns step by step, so
-that all meet the same disk; one flush of it is timed at each turn and stands beside the figures.
+[--json FILE] [--plot FILE.svg] [--only back_ends,written,agents,loops,long]`. Within a round the stores take
+turns step by step, so that all meet the same disk; one flush of it is timed at each turn and stands beside
+the figures.
 """
 
 from __future__ import annotations

@@ -387,13 +387,13 @@ class DeltaCheckpointer(ABC):
 
         def work(session: Session) -> None:
             self._ensure_thread(session, thread_id, key)
-            _, holder, seconds = self._holder(session, key)
-            condition = "fence IS NOT NULL" if holder_has_died(holder) else _FREE
+            fence, holder, seconds = self._holder(session, key)
+            dead = fence if holder_has_died(holder) else None
             sql = (
                 "UPDATE jianmu_thread SET fence = ?, lease_until = now() + ?, holder = ? "
-                f"WHERE thread = ? AND {condition}"
+                f"WHERE thread = ? AND (fence = ? OR {_FREE})"
             )
-            if not session.run(sql, lease.fence, float(ttl), this_holder(), key):
+            if not session.run(sql, lease.fence, float(ttl), this_holder(), key, dead):
                 raise busy(thread_id, holder, seconds)
 
         self._write(work)
