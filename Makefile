@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test long demo crash crash-agent local-llm bench matrix clean
+.PHONY: help install check format test long demo crash crash-agent crash-sql local-llm bench matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +62,9 @@ local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server w
 
 matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 	$(PY) tests/mem0/matrix.py
+
+crash-sql: $(VENV)/.dev ## Kill processes that save to SQLite and PostgreSQL, 2,000 times each
+	$(PY) -m tests.crash_sql
 
 bench: $(VENV)/.bench ## Measure checkpoints beside langgraph's savers (half an hour)
 	$(PY) benchmarks/checkpoint_peers.py --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg

@@ -26,7 +26,13 @@ T = TypeVar("T")
 PostgresConnection = psycopg.Connection[tuple[Any, ...]]
 """A connection in autocommit mode."""
 
-_RETRIED = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
+_RETRIED = (
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UniqueViolation,  # two wrote the same key, or made the same table
+    errors.DuplicateObject,
+    errors.DuplicateTable,
+)
 _SERVER_GONE = (
     errors.AdminShutdown,
     errors.CrashShutdown,
@@ -114,7 +120,6 @@ class PostgresPool:
             min_size=1,
             max_size=self._max_size,
             timeout=self._timeout,
-            reconnect_timeout=0,  # whoever waits has a timeout of his own
             open=False,
         )
         try:
