@@ -252,3 +252,38 @@ def test_what_a_crash_left_of_a_rewrite_goes_with_the_thread(tmp_path: Path) -> 
     store.prune("t", keep_last=1)
     store.delete_thread("t")
     assert {path.suffix for path in tmp_path.iterdir()} == {".lock", ".lease"}
+
+
+WRITER = """
+import sys
+from jianmu.memory import FileCheckpointer
+store = FileCheckpointer(sys.argv[1], durability="flush")
+if sys.argv[2] == "leased":
+    store.acquire("t")
+for step in range(1, 301):
+    store.save_checkpoint("t", step, {"n": step, "text": "x" * (step * 7919 % 200_000)})
+    if step % 50 == 0:
+        store.prune("t", keep_last=5)
+"""
+
+
+@pytest.mark.parametrize("kind", ["leased", "unleased"])
+def test_reading_all_the_while_neither_disturbs_a_writer_nor_sees_half_a_save(
+    tmp_path: Path, kind: str
+) -> None:
+    store = FileCheckpointer(tmp_path)
+    events: list[object] = []
+    store.subscribe(lambda event, payload: events.append(payload))
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), kind], stderr=subprocess.PIPE)
+    newest = reads = 0
+    while process.poll() is None:
+        envelope = store.get_checkpoint("t")
+        if envelope is not None:
+            assert envelope["state"]["n"] == envelope["step"] >= newest
+            newest, reads = envelope["step"], reads + 1
+            store.list_checkpoints("t", limit=3)
+    errors = process.communicate()[1].decode()
+    assert process.returncode == 0, errors
+    assert store.get_checkpoint("t")["step"] == 300  # type: ignore[index]
+    assert reads > 10
+    assert events == []

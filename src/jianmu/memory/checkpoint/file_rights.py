@@ -73,8 +73,8 @@ class WriteRights:
                 yield lease
                 return
             make_private_folder(self._root)
-            with hold(files.gate, PATIENCE) as passed, hold(files.lease, 0.0) as taken:
-                if not passed or not taken:
+            with self._gate(files), hold(files.lease, 0.0) as taken:
+                if not taken:
                     raise busy(thread_id)
                 self._written_now.add(thread_id)
                 try:
@@ -104,8 +104,13 @@ class WriteRights:
 
     def is_idle(self, files: ThreadFile) -> bool:
         """Whether nobody may write the thread just now."""
-        with hold(files.gate, 0.0) as gate, hold(files.lease, 0.0) as lease:
-            return gate and lease
+        with hold(files.gate, 0.0) as passed:
+            if (
+                not passed
+            ):  # and then the lease is not touched: whoever holds the gate may be about to take it
+                return False
+            with hold(files.lease, 0.0) as taken:
+                return taken
 
     def close(self) -> None:
         """Give back every lease."""
