@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jianmu.testing.checkpointer_contract import CheckpointerContract as CheckpointerContract
     from jianmu.testing.checkpointer_endurance import CheckpointerEndurance as CheckpointerEndurance
+    from jianmu.testing.long_term_contract import LongTermMemoryContract as LongTermMemoryContract
     from jianmu.testing.provider_server import Fault as Fault
     from jianmu.testing.provider_server import ProviderServer as ProviderServer
     from jianmu.testing.provider_wire import ProviderAnswer as ProviderAnswer
@@ -19,19 +20,25 @@ _HOMES = {
     "CheckpointerContract": "jianmu.testing.checkpointer_contract",
     "CheckpointerEndurance": "jianmu.testing.checkpointer_endurance",
     "Fault": "jianmu.testing.provider_server",
+    "LongTermMemoryContract": "jianmu.testing.long_term_contract",
     "ProviderAnswer": "jianmu.testing.provider_wire",
     "ProviderRequest": "jianmu.testing.provider_wire",
     "ProviderServer": "jianmu.testing.provider_server",
     "ScriptedChatModel": "jianmu.testing.scripted_model",
 }
 
-_REWRITTEN = ("jianmu.testing.checkpointer", "jianmu.testing.checkpointer_endurance")
+_REWRITTEN = (
+    "jianmu.testing.checkpointer",
+    "jianmu.testing.checkpointer_endurance",
+    "jianmu.testing.long_term_contract",
+)
 """Where assertions are, which pytest explains when they fail."""
 
 __all__ = [
     "CheckpointerContract",
     "CheckpointerEndurance",
     "Fault",
+    "LongTermMemoryContract",
     "ProviderAnswer",
     "ProviderRequest",
     "ProviderServer",
