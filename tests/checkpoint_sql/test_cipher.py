@@ -120,6 +120,13 @@ def test_two_seals_of_one_text_differ_and_no_repr_tells_a_key() -> None:
     assert repr(cipher) == "AesGcmCipher(1 keys)"
 
 
+def test_keys_may_have_names_the_newest_first() -> None:
+    sealed = AesGcmCipher(OLD).seal(b"text", aad=b"")
+    named = AesGcmCipher({"2027": NEW, "2026": OLD})
+    assert named.open(sealed, aad=b"") == b"text"
+    assert AesGcmCipher(NEW).open(named.seal(b"more", aad=b""), aad=b"") == b"more"
+
+
 @pytest.mark.parametrize("keys", [b"", b"short", [], [NEW, b"short"]])
 def test_a_key_of_another_length_is_refused(keys: Any) -> None:
     with pytest.raises(ConfigError, match="32"):

@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from jianmu.testing.postgres import PostgresServer
+
 from .harness import Report, crash_one_tree
 
 
@@ -18,15 +20,26 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--each", type=int, default=5, help="most kills per tree")
-    parser.add_argument("--backend", choices=("file", "sqlite"), default="file")
+    parser.add_argument("--backend", choices=("file", "sqlite", "postgres"), default="file")
     parser.add_argument("--durability", choices=("fsync", "flush"), default="fsync")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    server = PostgresServer() if options.backend == "postgres" else None
+    if server is not None:
+        server.start()
+    try:
+        return prove(options, options.backend if server is None else server.dsn())
+    finally:
+        if server is not None:
+            server.remove()
+
+
+def prove(options: argparse.Namespace, backend: str) -> int:
     report, seed, start = Report(), options.seed, time.monotonic()
     while report.kills < options.kills:
         folder = Path(tempfile.mkdtemp(prefix="jianmu-crash-"))
         try:
-            crash_one_tree(seed, folder, report, options.each, options.backend, options.durability)
+            crash_one_tree(seed, folder, report, options.each, backend, options.durability)
         finally:
             shutil.rmtree(folder)
         seed += 1

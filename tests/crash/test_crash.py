@@ -20,3 +20,12 @@ def test_a_killed_run_ends_as_if_it_had_been_left_alone(seed: int, backend: str,
     crash_one_tree(seed, tmp_path, report, 4, backend)
     assert report.faults == []
     assert report.trees == 1
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_a_killed_run_over_postgres_ends_the_same_way(seed: int, postgres_dsn: str, tmp_path: Path) -> None:
+    report = Report()
+    crash_one_tree(seed, tmp_path, report, 4, postgres_dsn)
+    assert report.faults == []
+    assert report.trees == 1

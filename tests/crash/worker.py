@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from jianmu import ReactiveRunner, StateManager
-from jianmu.memory import FileCheckpointer, SqliteCheckpointer
+from jianmu.memory import FileCheckpointer, PostgresCheckpointer, SqliteCheckpointer
 
 from .program import Log, random_tree
 
@@ -136,7 +136,14 @@ class WatchedSqlite(Watched, SqliteCheckpointer):
     """One SQLite file."""
 
 
-def _open(backend: str, folder: Path, durability: Any) -> WatchedFile | WatchedSqlite:
+class WatchedPostgres(Watched, PostgresCheckpointer):
+    """A database."""
+
+
+def _open(backend: str, folder: Path, durability: Any) -> WatchedFile | WatchedSqlite | WatchedPostgres:
+    """Open a store: "file", "sqlite", or the connection string of a PostgreSQL database."""
+    if backend.startswith("host="):
+        return WatchedPostgres(backend)
     if backend == "sqlite":
         return WatchedSqlite(folder / "checkpoints.db", durability=durability)
     return WatchedFile(str(folder / "checkpoints"), durability=durability)
@@ -150,7 +157,9 @@ def run_worker(seed: int, folder: Path, death: Death, backend: str, durability: 
     checkpointer = _open(backend, folder, durability)
     checkpointer.watch(world, death)
     runner = ReactiveRunner(random_tree(seed, world), StateManager(Log))
-    result = asyncio.run(runner.run(checkpointer=checkpointer, thread_id="crash", checkpoint_interval=1))
+    result = asyncio.run(
+        runner.run(checkpointer=checkpointer, thread_id=f"crash in {folder}", checkpoint_interval=1)
+    )
     answer = {
         "status": result.status.name,
         "outcome": result.outcome,

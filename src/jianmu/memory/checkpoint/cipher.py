@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jianmu.errors import CipherError, ConfigError, MissingExtraError
@@ -30,8 +30,8 @@ class AesGcmCipher:
     """Seals with the first key and opens with whichever key a record was sealed with.
 
     Args:
-        keys: One key of 32 random bytes (`new_key` makes one), or several, the newest first. To change keys,
-            put the new one in front and keep the old ones until `prune` has dropped what they sealed.
+        keys: One key of 32 random bytes (`new_key` makes one), or several, the newest first, also as
+            ``{name: key}`` with names for your own use. To change keys, put the new one in front and keep the old ones until `prune` has dropped what they sealed.
         random_bytes: Gives the nonces.
 
     Raises:
@@ -40,9 +40,13 @@ class AesGcmCipher:
     """
 
     def __init__(
-        self, keys: bytes | Sequence[bytes], *, random_bytes: Callable[[int], bytes] = os.urandom
+        self,
+        keys: bytes | Sequence[bytes] | Mapping[str, bytes],
+        *,
+        random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        chosen = [keys] if isinstance(keys, bytes | bytearray) else list(keys)
+        several = keys.values() if isinstance(keys, Mapping) else keys
+        chosen = [keys] if isinstance(keys, bytes | bytearray) else list(several)
         if not chosen or any(len(key) != _KEY_BYTES for key in chosen):
             raise ConfigError("keys are 32 random bytes each, at least one: AesGcmCipher.new_key() makes one")
         self._random_bytes = random_bytes
