@@ -157,9 +157,8 @@ def run_worker(seed: int, folder: Path, death: Death, backend: str, durability: 
     checkpointer = _open(backend, folder, durability)
     checkpointer.watch(world, death)
     runner = ReactiveRunner(random_tree(seed, world), StateManager(Log))
-    result = asyncio.run(
-        runner.run(checkpointer=checkpointer, thread_id=f"crash in {folder}", checkpoint_interval=1)
-    )
+    thread = f"crash in {folder}"  # one database may hold many of them
+    result = asyncio.run(runner.run(checkpointer=checkpointer, thread_id=thread, checkpoint_interval=1))
     answer = {
         "status": result.status.name,
         "outcome": result.outcome,

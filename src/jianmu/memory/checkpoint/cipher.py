@@ -31,7 +31,8 @@ class AesGcmCipher:
 
     Args:
         keys: One key of 32 random bytes (`new_key` makes one), or several, the newest first, also as
-            ``{name: key}`` with names for your own use. To change keys, put the new one in front and keep the old ones until `prune` has dropped what they sealed.
+            ``{name: key}`` with names for your own use. To change keys, put the new one in front and keep the
+            old ones until `prune` has dropped what they sealed.
         random_bytes: Gives the nonces.
 
     Raises:
@@ -45,8 +46,9 @@ class AesGcmCipher:
         *,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        several = keys.values() if isinstance(keys, Mapping) else keys
-        chosen = [keys] if isinstance(keys, bytes | bytearray) else list(several)
+        if isinstance(keys, Mapping):
+            keys = list(keys.values())
+        chosen = [keys] if isinstance(keys, bytes | bytearray) else list(keys)
         if not chosen or any(len(key) != _KEY_BYTES for key in chosen):
             raise ConfigError("keys are 32 random bytes each, at least one: AesGcmCipher.new_key() makes one")
         self._random_bytes = random_bytes
