@@ -292,6 +292,7 @@ def peer_loop(saver: Any, steps: int, *, delta: bool = False) -> Figures:
     compiled = graph.compile(checkpointer=saver)
     config: Any = {"configurable": {"thread_id": f"loop {delta}"}, "recursion_limit": steps + 10}
     compiled.invoke({"messages": []}, config, durability="sync")
+    check(len(compiled.get_state(config).values["messages"]), steps)
     return between(stamps)
 
 

@@ -7,9 +7,7 @@ step is one bounded read.
 
 from __future__ import annotations
 
-import secrets
-import zlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
@@ -27,21 +25,18 @@ from jianmu.memory.checkpoint.arguments import (
     no_such_step,
     require_later_step,
 )
-from jianmu.memory.checkpoint.base import CheckpointInfo, Cipher, JournalRecord
+from jianmu.memory.checkpoint.base import CheckpointInfo, Cipher
 from jianmu.memory.checkpoint.chain import (
     NONE,
     BrokenRowError,
     Row,
-    RowCodec,
-    id_bytes,
     thread_key,
 )
-from jianmu.memory.checkpoint.content import Content, from_text
+from jianmu.memory.checkpoint.content import Content
 from jianmu.memory.checkpoint.delta_cache import DeltaCache, Place
-from jianmu.memory.checkpoint.journal import live_records
-from jianmu.memory.checkpoint.plain import encode_plain
-from jianmu.memory.checkpoint.sql_lease import Session, SqlLease, busy, holder_has_died, this_holder
+from jianmu.memory.checkpoint.sql_lease import Session
 from jianmu.memory.checkpoint.sql_schema import READ_STEP
+from jianmu.memory.checkpoint.sql_threads import ATTEMPTS, SqlThreads
 
 __all__ = ["DeltaCheckpointer"]
 
@@ -49,14 +44,12 @@ T = TypeVar("T")
 
 _LAST = 2**63 - 1
 _ROW_CHARGE = 96  # what a row costs a reader beside its bytes; keeps tiny deltas from piling up
-_ATTEMPTS = 8
 _INSERT_STEP = (
     "INSERT INTO jianmu_step (thread, step, before, base, saved, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
-_FREE = "(fence IS NULL OR lease_until <= now())"
 
 
-class DeltaCheckpointer(ABC):
+class DeltaCheckpointer(SqlThreads):
     """The checkpointer of a SQL database; a back end says how statements are run.
 
     Args:
@@ -67,24 +60,11 @@ class DeltaCheckpointer(ABC):
     """
 
     def __init__(self, *, cipher: Cipher | None, clock: Callable[[], float], cache_bytes: int) -> None:
-        self._codec = RowCodec(cipher)
+        super().__init__(cipher)
         self._clock = clock
         self._cache = DeltaCache(cache_bytes)
-        self._leases: dict[bytes, SqlLease] = {}
 
-    # What a back end defines
-
-    @abstractmethod
-    def _read(self, work: Callable[[Session], T]) -> T:
-        """Run `work`, one query, and return what it returns."""
-
-    @abstractmethod
-    def _write(self, work: Callable[[Session], T]) -> T:
-        """Run `work` in one transaction, perhaps more than once, and return what it returned last."""
-
-    def _write_one(self, sql: str, *values: object) -> int:
-        """Run one statement by itself, perhaps more than once, and return how many rows it changed."""
-        return self._write(lambda session: session.run(sql, *values))
+    # What a back end defines, beside how statements are run
 
     @abstractmethod
     def _advance(self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]) -> bool:
@@ -137,7 +117,7 @@ class DeltaCheckpointer(ABC):
         place = self._cache.get(key)
         content = Content(state_dump, tree_state, runtime_metadata, place.content if place else None)
         saved = float(self._clock())
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             if place is None or step <= place.step:
                 place = self._find_place(thread_id, key)
             require_later_step(thread_id, step, None if place.step == NONE else place.step)
@@ -147,7 +127,7 @@ class DeltaCheckpointer(ABC):
                 return
             self._cache.forget(key)
             place = None
-        raise StorageError(f"thread {thread_id!r}: others saved first, {_ATTEMPTS} times; try again")
+        raise StorageError(f"thread {thread_id!r}: others saved first, {ATTEMPTS} times; try again")
 
     def get_checkpoint(self, thread_id: str, *, step: int | None = None) -> dict[str, Any] | None:
         """Return the envelope at `step` (None = newest), or None; a snapshot and the deltas since are read.
@@ -300,183 +280,11 @@ class DeltaCheckpointer(ABC):
             self._reclaim()
         return dropped
 
-    # Journal
-
-    def append_journal(self, thread_id: str, record: JournalRecord) -> None:
-        """Keep one answer; durable like a save, and with the same errors."""
-        check_thread_id(thread_id)
-        key = thread_key(thread_id)
-        body = self._codec.seal("journal", thread_id, 0, encode_plain(record))
-        lease = self._leases.get(key)
-        if lease is not None:
-            lease.journal_is_empty = False
-        condition, values = self._right(lease)
-        sql = (
-            "INSERT INTO jianmu_journal (thread, place, sum, body) "
-            "SELECT held.thread, "
-            "(SELECT coalesce(max(place), 0) + 1 FROM jianmu_journal WHERE thread = ?), ?, ? "
-            f"FROM (SELECT thread FROM jianmu_thread WHERE thread = ? AND {condition} FOR UPDATE) held"
-        )
-        for _ in range(_ATTEMPTS):
-            if self._write_one(sql, key, zlib.crc32(body), body, key, *values):
-                return
-            self._write(lambda session: self._explain_refusal(session, thread_id, key, create=True))
-        raise StorageError(f"thread {thread_id!r}: the journal could not be written; try again")
-
-    def read_journal(self, thread_id: str) -> list[JournalRecord]:
-        """Return the live records in the order of writing.
-
-        Raises:
-            CheckpointCorruptError: A record no longer checks.
-        """
-        check_thread_id(thread_id)
-        key = thread_key(thread_id)
-        sql = "SELECT sum, body FROM jianmu_journal WHERE thread = ? ORDER BY place"
-        found = self._read(lambda session: session.rows(sql, key))
-        records: list[JournalRecord] = []
-        for checksum, stored in found:
-            body = bytes(cast(bytes, stored))
-            if zlib.crc32(body) != checksum:
-                raise CheckpointCorruptError(
-                    f"thread {thread_id!r}: a record of the journal no longer checks; truncate_thread() to "
-                    "the newest step drops the journal",
-                    thread_id=thread_id,
-                )
-            records.append(from_text(self._codec.open("journal", thread_id, 0, body)))
-        lease = self._leases.get(key)
-        if lease is not None and not records:
-            lease.journal_is_empty = True
-        return live_records(records)
-
-    def trim_journal(self, thread_id: str, keep: Sequence[JournalRecord]) -> None:
-        """Replace the journal by `keep`; nothing is sent while it is known to be empty."""
-        check_thread_id(thread_id)
-        key = thread_key(thread_id)
-        lease = self._leases.get(key)
-        if lease is not None and lease.journal_is_empty and not keep:
-            return
-        bodies = [self._codec.seal("journal", thread_id, 0, encode_plain(record)) for record in keep]
-
-        def work(session: Session) -> None:
-            if bodies:
-                self._ensure_thread(session, thread_id, key)
-            self._explain_refusal(session, thread_id, key)
-            session.run("DELETE FROM jianmu_journal WHERE thread = ?", key)
-            for place, body in enumerate(bodies, 1):
-                sql = "INSERT INTO jianmu_journal (thread, place, sum, body) VALUES (?, ?, ?, ?)"
-                session.run(sql, key, place, zlib.crc32(body), body)
-
-        self._write(work)
-        if lease is not None:
-            lease.journal_is_empty = not keep
-
-    # Leases
-
-    def acquire(self, thread_id: str, ttl: float = 30.0) -> SqlLease:
-        """Take the thread for `ttl` seconds by the database's clock, also from a holder known to be dead.
-
-        Raises:
-            CheckpointArgumentError: A ttl that is not over 0.
-            ThreadBusyError: Another live holder has it.
-        """
-        check_thread_id(thread_id)
-        if not ttl > 0:
-            raise CheckpointArgumentError(f"ttl must be over 0 seconds, not {ttl!r}")
-        key = thread_key(thread_id)
-        lease = SqlLease(thread_id, ttl, self._extend, self._give_back)
-
-        def work(session: Session) -> None:
-            self._ensure_thread(session, thread_id, key)
-            fence, holder, seconds = self._holder(session, key)
-            dead = fence if holder_has_died(holder) else None
-            sql = (
-                "UPDATE jianmu_thread SET fence = ?, lease_until = now() + ?, holder = ? "
-                f"WHERE thread = ? AND (fence = ? OR {_FREE})"
-            )
-            if not session.run(sql, lease.fence, float(ttl), this_holder(), key, dead):
-                raise busy(thread_id, holder, seconds)
-
-        self._write(work)
-        self._leases[key] = lease
-        return lease
-
     def __enter__(self: T) -> T:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    # Within: leases
-
-    def _extend(self, lease: SqlLease) -> bool:
-        sql = "UPDATE jianmu_thread SET lease_until = now() + ? WHERE thread = ? AND fence = ?"
-        key = thread_key(lease.thread_id)
-        return self._write_one(sql, lease.ttl, key, lease.fence) > 0
-
-    def _give_back(self, lease: SqlLease) -> None:
-        key = thread_key(lease.thread_id)
-        if self._leases.get(key) is lease:
-            del self._leases[key]
-        if lease.lost:
-            return
-
-        def work(session: Session) -> None:
-            sql = "UPDATE jianmu_thread SET fence = NULL, lease_until = NULL, holder = NULL "
-            if session.run(sql + "WHERE thread = ? AND fence = ?", key, lease.fence):
-                session.run(
-                    "DELETE FROM jianmu_thread WHERE thread = ? AND step < 0 AND fence IS NULL "
-                    "AND NOT EXISTS (SELECT 1 FROM jianmu_journal WHERE thread = ?)",
-                    *(key, key),
-                )
-
-        self._write(work)
-
-    def _release_all(self) -> None:
-        for lease in list(self._leases.values()):
-            lease.release()
-
-    def _right(self, lease: SqlLease | None) -> tuple[str, tuple[object, ...]]:
-        """Return the condition on a thread's row under which we may write."""
-        return (_FREE, ()) if lease is None else ("fence = ?", (lease.fence,))
-
-    def _holder(self, session: Session, key: bytes) -> tuple[int | None, str | None, float]:
-        """Return fence, holder and the seconds left, after the thread's row is locked."""
-        sql = "SELECT fence, holder, lease_until - now() FROM jianmu_thread WHERE thread = ? FOR UPDATE"
-        found = cast(list[tuple[int | None, str | None, float | None]], session.rows(sql, key))
-        fence, holder, seconds = found[0] if found else (None, None, None)
-        return fence, holder, seconds or 0.0
-
-    def _explain_refusal(self, session: Session, thread_id: str, key: bytes, *, create: bool = False) -> None:
-        """Raise why we may not write the thread, if so; free it from a dead holder; make it if wanted."""
-        lease = self._leases.get(key)
-        fence, holder, seconds = self._holder(session, key)
-        if lease is not None:
-            if fence != lease.fence:
-                raise lease.mark_lost()
-            return
-        if fence is not None and seconds > 0:
-            if not holder_has_died(holder):
-                raise busy(thread_id, holder, seconds)
-            session.run("UPDATE jianmu_thread SET fence = NULL WHERE thread = ? AND fence = ?", key, fence)
-        if create:
-            self._ensure_thread(session, thread_id, key)
-
-    def _ensure_thread(self, session: Session, thread_id: str, key: bytes) -> None:
-        lease = self._leases.get(key)
-        if lease is not None:
-            return  # its row was made when it was taken; if it is gone, it must stay gone
-        session.run(
-            "INSERT INTO jianmu_thread (thread, name, incarnation, step) VALUES (?, ?, ?, -1) "
-            "ON CONFLICT (thread) DO NOTHING",
-            *(key, id_bytes(thread_id), secrets.randbits(62)),
-        )
-
-    def _seize(self, session: Session, thread_id: str, key: bytes) -> int | None:
-        """Lock the thread's row, check our right to it, void all known places, and return the newest step."""
-        session.run("UPDATE jianmu_thread SET incarnation = ? WHERE thread = ?", secrets.randbits(62), key)
-        self._explain_refusal(session, thread_id, key)
-        found = session.rows("SELECT step FROM jianmu_thread WHERE thread = ?", key)
-        return cast(int, found[0][0]) if found else None
 
     # Within: steps
 
