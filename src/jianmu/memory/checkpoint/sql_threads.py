@@ -206,7 +206,7 @@ class SqlThreads(ABC):
             self._ensure_thread(session, thread_id, key)
 
     def _ensure_thread(self, session: Session, thread_id: str, key: bytes) -> None:
-        """Make the thread's row unless we hold a lease: it was made then, and if it is gone it must stay so."""
+        """Make the thread's row unless we hold a lease: it was made then, and if gone it must stay so."""
         if key not in self._leases:
             self._make_thread(session, thread_id, key)
 
