@@ -196,6 +196,22 @@ def test_a_read_copies_no_item_that_cannot_change() -> None:
     assert one.cards[0] is two.cards[0]
 
 
+def test_an_append_goes_on_in_the_same_list_unless_a_reader_holds_it() -> None:
+    state = started(messages=[Message(role="user")], notes=[Note()])
+
+    def where() -> list[int]:
+        return [id(state.get().messages), id(state.get().notes)]
+
+    at_first = where()
+    for _ in range(5):
+        state.update({"messages": [Message(role="user")], "notes": [Note()]})
+        assert where() == at_first
+    held = state.get()
+    state.update({"messages": [Message(role="user")], "notes": [Note()]})
+    assert not set(where()) & set(at_first)
+    assert len(held.messages) == len(held.notes) == 6
+
+
 def test_an_ephemeral_value_is_the_very_object_and_is_never_saved() -> None:
     handle = object()
     state = started()

@@ -123,7 +123,10 @@ _LENDERS: dict[type, Callable[[Any], Any]] = {
 
 
 class CopyingList(FrozenList[Any]):
-    """A read-only list whose items can change: each item read is the reader's own copy."""
+    """A read-only list whose items can change: each item read is the reader's own copy.
+
+    C code that takes lists apart by itself (pydantic's validation, `json`) sees the items themselves.
+    """
 
     def __iter__(self) -> Iterator[Any]:
         return map(lend, list.__iter__(self))
