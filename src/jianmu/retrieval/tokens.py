@@ -89,8 +89,8 @@ class Analyzer:
         return wanted or stopped
 
     def length(self, terms: Iterable[Term]) -> int:
-        """How long a text is, in words (or bigrams)."""
-        return sum(term.weight for term in terms)
+        """How long a text is, in words (or bigrams) that are no stop words."""
+        return sum(term.weight for term in terms if term.text not in ENGLISH)
 
     def _scan(self, text: str) -> Iterator[Term]:
         for match in _PIECES.finditer(text):

@@ -25,7 +25,7 @@ class Weights:
         vector: Cosine to the question.
         before: Share of the score of the message before.
         after: Share of the score of the message after.
-        reach: Length in words up to which a text takes the full share of its neighbours.
+        reach: Length in words (stop words apart) up to which a text takes the full share of its neighbours.
         date: Gain when the date of the text fits a date in the question.
         speaker: Gain when the question names the speaker.
         session: Share of the best score in the session.
@@ -43,10 +43,10 @@ class Weights:
 
 
 LEXICAL = Weights(
-    own=0.4, context=0.3, vector=0.0, before=0.3, after=0.5, reach=20, date=0.3, speaker=0.1, session=0.2
+    own=0.2, context=0.5, vector=0.0, before=0.2, after=0.3, reach=30, date=0.3, speaker=0.2, session=0.3
 )
 SEMANTIC = Weights(
-    own=0.0, context=0.5, vector=0.4, before=0.1, after=0.4, reach=30, date=0.3, speaker=0.2, session=0.2
+    own=0.1, context=0.5, vector=0.35, before=0.1, after=0.3, reach=40, date=0.25, speaker=0.2, session=0.35
 )
 
 
