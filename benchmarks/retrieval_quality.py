@@ -3,8 +3,8 @@
     python benchmarks/retrieval_quality.py --data PATH [--data PATH ...] [--ablation] [--json]
 
 A PATH is a LoCoMo file (JSON list of conversations) or a folder of ``*.turns.jsonl`` with
-``*.questions.jsonl`` (MemoryBank). Everything goes through the public `record_many` and `retrieve`. Recall and
-nDCG are at 10, in percent, nDCG against the true ideal; the interval is a 95 % bootstrap over questions.
+``*.questions.jsonl`` (MemoryBank). Everything goes through the public `record_many` and `retrieve`. Recall
+and nDCG are at 10, in percent, nDCG against the true ideal; the interval is a 95 % bootstrap over questions.
 """
 
 from __future__ import annotations
@@ -313,7 +313,9 @@ def main() -> int:
                 questions = sum(len(stack.asked) for stack in stacks)
                 print(f"\n{name}: {questions} questions, {sum(len(s.turns) for s in stacks)} turns")
                 print(
-                    f"{'':<24}{'R@10':>6}{'±':>6}{'nDCG':>7}{'hit@5':>7}{'MRR':>7}{'sess@5':>8}{'q ms':>7}{'w ms':>7}"
+                heads = [("R@10", 6), ("±", 6), ("nDCG", 7), ("hit@5", 7), ("MRR", 7), ("sess@5", 8)]
+                heads += [("q ms", 7), ("w ms", 7)]
+                print(" " * 24 + "".join(f"{name:>{width}}" for name, width in heads))
                 )
             for who, build in contestants(embedder, options.ablation).items():
                 if options.only and options.only not in who:
