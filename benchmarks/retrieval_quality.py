@@ -312,11 +312,9 @@ def main() -> int:
             if not options.json:
                 questions = sum(len(stack.asked) for stack in stacks)
                 print(f"\n{name}: {questions} questions, {sum(len(s.turns) for s in stacks)} turns")
-                print(
                 heads = [("R@10", 6), ("±", 6), ("nDCG", 7), ("hit@5", 7), ("MRR", 7), ("sess@5", 8)]
                 heads += [("q ms", 7), ("w ms", 7)]
                 print(" " * 24 + "".join(f"{name:>{width}}" for name, width in heads))
-                )
             for who, build in contestants(embedder, options.ablation).items():
                 if options.only and options.only not in who:
                     continue
