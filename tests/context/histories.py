@@ -38,8 +38,11 @@ ARGUMENTS = st.one_of(
 
 
 @st.composite
-def turns(draw: st.DrawFn, number: int) -> list[Message]:
-    """One turn: the user, then calls (some parallel) with their results, and maybe an answer."""
+def turns(draw: st.DrawFn, number: int | str) -> list[Message]:
+    """One turn: the user, then calls (some parallel) with their results, and maybe an answer.
+
+    Calls are named after `number`, so that turns of one number have the same ids.
+    """
     made = [Message(role="user", content=draw(CONTENTS), name=draw(st.none() | st.just("Ann")))]
     for step in range(draw(st.integers(0, 3))):
         ids = [f"c{number}.{step}.{i}" for i in range(draw(st.integers(1, 3)))]
@@ -61,8 +64,9 @@ def turns(draw: st.DrawFn, number: int) -> list[Message]:
 def histories(draw: st.DrawFn, max_turns: int = 6, damaged: bool = False) -> list[Message]:
     """A conversation; a damaged one lost, doubled or displaced some of its messages."""
     made = [Message(role="system", content="You are kind.")] if draw(st.booleans()) else []
+    same_ids = damaged and draw(st.booleans())
     for number in range(draw(st.integers(0, max_turns))):
-        made += draw(turns(number))
+        made += draw(turns("same" if same_ids else number))
     for _ in range(draw(st.integers(0, 3)) if damaged and made else 0):
         at = draw(st.integers(0, len(made) - 1))
         match draw(st.sampled_from(["lose", "double", "displace", "truncate"])):

@@ -57,6 +57,32 @@ async def test_a_cancelled_build_cancels_what_it_waits_for() -> None:
     await asyncio.wait_for(ended.wait(), 5)
 
 
+async def test_a_build_that_was_cancelled_waits_for_nothing_more() -> None:
+    cancelled, went_on = threading.Event(), threading.Event()
+
+    def first(request: Any) -> str:
+        assert cancelled.wait(10)
+        return "first"
+
+    async def forever(request: Any) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def last(request: Any) -> str:
+        went_on.set()
+        return "last"
+
+    task = asyncio.create_task(
+        ContextBuilder([first, FunctionProvider(forever, on_error="skip"), last]).abuild([])
+    )
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    cancelled.set()
+    assert await asyncio.to_thread(went_on.wait, 10)
+
+
 async def test_a_failing_coroutine_is_a_provider_error() -> None:
     async def broken(request: Any) -> str:
         raise OSError("no network")

@@ -248,6 +248,11 @@ def test_a_plain_state_gets_the_summary_as_an_update() -> None:
     assert len(make.asked) == 1
     rewritten = went_on.model_copy(update={"messages": [user("other"), *went_on.messages[1:]]})
     assert builder.build(rewritten).messages == built.messages, "only what the summary covers last is checked"
+    last = built.updates["summary"]["count"] - 1
+    edited = [*went_on.messages[:last], user("edited"), *went_on.messages[last + 1 :]]
+    builder.build(went_on.model_copy(update={"messages": edited}))
+    assert make.asked[-1][0] is None, "a summary of something else is not used"
+    assert "edited" in make.asked[-1][1]
     cut = went_on.model_copy(update={"messages": went_on.messages[:3]})
     assert texts(builder.build(cut).messages) == texts(went_on.messages[:3])
 

@@ -17,9 +17,11 @@ from jianmu.memory.context import (
     ContextBuilder,
     ContextRequest,
     Entries,
+    EstimateCounter,
     FunctionProvider,
     KnowledgeProvider,
     MemoryProvider,
+    MessageCounter,
     SkillProvider,
     StateHistoryProvider,
     SystemPromptProvider,
@@ -27,6 +29,7 @@ from jianmu.memory.context import (
     ToolsDescProvider,
     quote,
 )
+from jianmu.memory.context.clip import clip
 from jianmu.messages import ImagePart, Message, TextPart
 from jianmu.skills import Skill
 from tests.cases.test_trimming_and_counting import assistant, result
@@ -377,3 +380,41 @@ def test_a_report_can_be_read() -> None:
     with pytest.raises(KeyError):
         built.report.section("absent")
     assert "no budget" in str(ContextBuilder([]).build([]).report)
+
+
+def test_a_turn_that_is_cut_keeps_the_question_that_began_it() -> None:
+    work = [
+        message for n in range(30) for message in (assistant(f"c{n}"), result(f"c{n}", "found something"))
+    ]
+    history = [
+        user("before"),
+        user("the long task"),
+        *work,
+        Message(role="assistant", content="done"),
+        user("thanks"),
+    ]
+    built = ContextBuilder([StateHistoryProvider()], budget=200).build(history)
+    assert built.messages[0] is history[1]
+    assert built.messages[1].tool_calls
+    assert 5 < len(built.messages) < len(history)
+    assert built.messages[-1] is history[-1]
+
+
+def test_a_result_that_comes_late_takes_its_place() -> None:
+    builder = ContextBuilder([StateHistoryProvider()])
+    killed = list(builder.build([user("go"), assistant("c1", "c2"), result("c2")]).messages)
+    assert "interrupted" in killed[3].text
+    built = builder.build([*killed, user("well?"), result("c1", "at last")])
+    assert [m.text for m in built.messages] == ["go", "", "seen", "at last", "well?"]
+    reasons = [change.reason for change in built.report.section("history").changes]
+    assert reasons == ["an interrupted result that the call's own replaces", "a late result to its call"]
+    accepted_by_all(built.messages)
+
+
+@given(text=st.text(), limit=st.integers(0, 60), keep=st.sampled_from(["start", "end", "both"]))
+def test_what_is_shortened_is_never_longer_and_fits(text: str, limit: int, keep: Any) -> None:
+    counter = MessageCounter(EstimateCounter())
+    part = clip(user(text), limit, counter, keep=keep)
+    if part is not None:
+        assert len(part.text) <= len(text)
+        assert counter.message(part) <= limit

@@ -2,12 +2,13 @@
 
 import random
 import time
-from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jianmu.errors import BudgetError
 from jianmu.memory.context import ContextBuilder, EstimateCounter, StateHistoryProvider, TokenBudget
+from jianmu.memory.context.pairs import Pairing
 from jianmu.messages import Message, ToolCall
 from tests.context.histories import histories
 
@@ -70,20 +71,41 @@ def test_a_second_build_counts_only_what_is_new() -> None:
     assert counter.texts == ["new"]
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    tellings=st.lists(
-        st.tuples(histories(max_turns=3, damaged=True), st.sampled_from(["a", "b", None])), max_size=4
-    ),
-    data=st.data(),
-)
+@settings(deadline=None, max_examples=100)
+@given(history=histories(max_turns=5, damaged=True), budget=st.none() | st.integers(10, 300), data=st.data())
 def test_what_was_built_before_changes_nothing(
-    tellings: list[tuple[Sequence[Message], str | None]], data: st.DataObject
+    history: list[Message], budget: int | None, data: st.DataObject
 ) -> None:
-    builder = ContextBuilder([StateHistoryProvider()])
-    for history, thread in tellings:
-        for end in data.draw(st.lists(st.integers(0, len(history)), min_size=1, max_size=4)):
-            fresh = ContextBuilder([StateHistoryProvider()]).build(history[:end])
-            built = builder.build(history[:end], thread_id=thread)
-            assert built.messages == fresh.messages
-            assert built.report == fresh.report
+    """A builder that goes back and forth in a conversation builds what a new one does."""
+    counter = EstimateCounter()
+
+    def limit() -> TokenBudget | None:
+        return None if budget is None else TokenBudget(budget, counter=counter)
+
+    def result(builder: ContextBuilder, messages: list[Message], thread: str | None) -> object:
+        try:
+            built = builder.build(messages, thread_id=thread)
+        except BudgetError as error:
+            return str(error)
+        return built.messages, built.report
+
+    used = ContextBuilder([StateHistoryProvider()], budget=limit())
+    for _ in range(data.draw(st.integers(1, 6))):
+        end = data.draw(st.integers(0, len(history)))
+        other = data.draw(st.integers(end, len(history)))
+        messages = [*history[:end], *history[other:]]
+        fresh = ContextBuilder([StateHistoryProvider()], budget=limit())
+        thread = data.draw(st.sampled_from(["a", "b"]))
+        assert result(used, messages, thread) == result(fresh, messages, thread)
+
+
+@settings(deadline=None, max_examples=200)
+@given(history=histories(max_turns=5, damaged=True), data=st.data())
+def test_a_pairing_taken_up_again_is_the_pairing_made_anew(
+    history: list[Message], data: st.DataObject
+) -> None:
+    used = Pairing(lambda message: 1)
+    for _ in range(data.draw(st.integers(2, 6))):
+        end = data.draw(st.integers(0, len(history)))
+        messages = [*history[:end], *history[data.draw(st.integers(end, len(history))) :]]
+        assert used.of(messages) == Pairing(lambda message: 1).of(messages)
