@@ -55,6 +55,7 @@ class Wire:
         self.as_list = False
         self.pending = False
         self.fail_with: int | None = None
+        self.embedder: Callable[[str], list[float]] = embed
         self.url = ""
 
     def chats(self) -> list[dict[str, Any]]:
@@ -71,10 +72,9 @@ class Wire:
             return 200, self._chat(body)
         return self._hosted(method, route, {k: v[0] for k, v in parse_qs(parts.query).items()}, body)
 
-    @staticmethod
-    def _embeddings(body: dict[str, Any]) -> dict[str, Any]:
+    def _embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        vectors: list[Any] = [embed(text) for text in texts]
+        vectors: list[Any] = [self.embedder(text) for text in texts]
         if body.get("encoding_format") == "base64":
             vectors = [base64.b64encode(struct.pack(f"<{len(v)}f", *v)).decode() for v in vectors]
         data = [{"object": "embedding", "index": i, "embedding": v} for i, v in enumerate(vectors)]
