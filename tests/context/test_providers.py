@@ -418,3 +418,45 @@ def test_what_is_shortened_is_never_longer_and_fits(text: str, limit: int, keep:
     if part is not None:
         assert len(part.text) <= len(text)
         assert counter.message(part) <= limit
+
+
+def test_a_required_section_after_the_history_is_never_dropped() -> None:
+    rules = FunctionProvider(lambda request: "word " * 40, name="rules", required=True)
+    history = [user(f"message {n}") for n in range(100)]
+    built = ContextBuilder([StateHistoryProvider(), rules], budget=200).build(history)
+    assert built.report.section("rules").whole
+    assert built.messages[-2] is history[-1]
+    with pytest.raises(BudgetError, match="rules 4"):
+        ContextBuilder([StateHistoryProvider(), rules], budget=40).build(history)
+
+
+def test_a_react_prompt_may_have_knowledge_and_providers_of_ones_own() -> None:
+    def note(request: ContextRequest) -> Message:
+        return user("noted")
+
+    builder = ContextBuilder.for_react("Be kind.", knowledge=Shelf(["a passage"]), more=[note])
+    assert [m.text.splitlines()[-1] for m in builder.build([user("q")]).messages] == [
+        "Be kind.",
+        "q",
+        "| a passage",
+        "noted",
+    ]
+
+
+class Arguments(BaseModel):
+    word: str
+
+
+def test_a_tools_arguments_may_be_a_model_and_nothing_else_but_a_schema() -> None:
+    described = {"name": "f", "description": "Does.", "parameters": Arguments}
+    built = ContextBuilder([ToolsDescProvider(detail="full")]).build([], tools=[described])
+    assert built.messages[0].text.endswith("- f: Does.\n    word (string)")
+    with pytest.raises(ConfigError, match="int"):
+        ContextBuilder([]).build([], tools=[{"name": "f", "parameters": 3}])
+
+
+def test_newest_results_that_cannot_be_shortened_are_dropped() -> None:
+    history = [user("go"), assistant("c1", "c2"), result("c1", NUMBERS), result("c2", NUMBERS)]
+    built = ContextBuilder([StateHistoryProvider()], budget=140).build(history)
+    assert list(built.messages) == [history[0]]
+    assert [change.kind for change in built.report.section("history").changes] == ["dropped"]
