@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jianmu.demo.conversation import all_facts, facts_of, read_conversation
 from jianmu.demo.effects import EffectFile
 from jianmu.demo.parent import Demo
+from jianmu.demo.story import Death
 from jianmu.demo.view import Silence
 from jianmu.errors import ConfigError, RunError
 
@@ -67,6 +68,16 @@ def test_a_learner_killed_at_its_very_end_does_not_begin_anew(tmp_path: Path, se
     story = demo.run()
     assert story.effects.lines == story.facts == 3
     assert all(death.went_on_exactly for death in story.deaths)
+
+
+def test_a_process_that_finds_the_run_finished_does_nothing(tmp_path: Path) -> None:
+    first = Demo(tmp_path / "demo", Silence(), kills=0, pace=0).run()
+    again = Demo(tmp_path / "demo", Silence(), kills=0, pace=0)
+    again.story.deaths.append(Death(1, first.last_step, first.last_step, first.turns, []))
+    story = again.run()
+    assert [death.was_over for death in story.deaths] == [True]
+    assert (story.last_step, story.effects) == (first.last_step, first.effects)
+    assert story.is_good
 
 
 def test_without_a_terminal_it_is_plain_text_for_a_newcomer(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ class Demo:
             runner = ReactiveRunner(
                 answering_tree([q.text for q in questions], search), StateManager(Answers)
             )
-            result = runner.run_sync(input_data={}, checkpointer=checkpointer, thread_id=ANSWERING)
+            result = runner.run_sync(checkpointer=checkpointer, thread_id=ANSWERING)
         finally:
             checkpointer.close()
         return [
