@@ -19,7 +19,14 @@ from jianmu.agents import (
     Turn,
     TurnFinished,
 )
-from jianmu.errors import ChatModelError, CheckpointNotFoundError, TreeChangedError
+from jianmu.errors import (
+    ChatModelError,
+    CheckpointNotFoundError,
+    JianmuError,
+    LongTermMemoryError,
+    StorageError,
+    TreeChangedError,
+)
 from jianmu.events import RuntimeEvent, RuntimeEventBus
 from jianmu.memory import FileCheckpointer, MemoryService, SimpleStore
 from jianmu.messages import Message, ToolCall
@@ -360,12 +367,13 @@ async def test_memory_can_be_done_for_the_model(memory: MemoryService) -> None:
     assert len(memory.search("green tea", limit=10)) == 3  # both turns: I drink..., Which tea..., green
 
 
-async def test_a_memory_that_cannot_store_does_not_take_the_answer(tmp_path: Path) -> None:
-    from jianmu.errors import LongTermMemoryError
-
+@pytest.mark.parametrize("error", [LongTermMemoryError, StorageError])
+async def test_a_memory_that_cannot_store_does_not_take_the_answer(
+    tmp_path: Path, error: type[JianmuError]
+) -> None:
     class Broken(SimpleStore):
         def record(self, *args: Any, **kwargs: Any) -> Any:
-            raise LongTermMemoryError("disk full")
+            raise error("disk full")
 
     bus, seen = RuntimeEventBus(), list[RuntimeEvent]()
     bus.subscribe(seen.append)

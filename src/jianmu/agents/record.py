@@ -6,7 +6,7 @@ import logging
 
 from jianmu.agents.state import AgentState, turn_messages
 from jianmu.agents.turn import Turn
-from jianmu.errors import LongTermMemoryError
+from jianmu.errors import LongTermMemoryError, StorageError
 from jianmu.memory.service import MemoryService
 from jianmu.messages import Message
 from jianmu.runtime import LeafContext, node
@@ -36,7 +36,7 @@ async def record(ctx: LeafContext, memory: MemoryService | None, turn: Turn) -> 
     spoken = [m for m in [*asked, *said] if m.role in ("user", "assistant") and m.text.strip()]
     try:
         await ctx.once("record", _store, ctx, memory, spoken)
-    except LongTermMemoryError as error:
+    except (LongTermMemoryError, StorageError) as error:
         log.warning("the turn could not be remembered: %s", type(error).__name__)
         failure = {"operation": "record", "error": type(error).__name__, "message": str(error)}
         turn.report("memory.failed", {"thread_id": ctx.thread_id, **failure})
