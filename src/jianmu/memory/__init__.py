@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jianmu.memory.context import TokenBudget as TokenBudget
     from jianmu.memory.long_term.base import LongTermMemoryProtocol as LongTermMemoryProtocol
     from jianmu.memory.long_term.mem0 import Mem0LongTermMemory as Mem0LongTermMemory
+    from jianmu.memory.long_term.postgres import PostgresLongTermMemory as PostgresLongTermMemory
     from jianmu.memory.long_term.simple_store import SimpleStore as SimpleStore
     from jianmu.memory.long_term.sqlite import SqliteLongTermMemory as SqliteLongTermMemory
     from jianmu.memory.service import MemoryService as MemoryService
@@ -40,6 +41,7 @@ _HOMES = {
     "SqliteCheckpointer": "jianmu.memory.checkpoint.sqlite",
     "SqliteLongTermMemory": "jianmu.memory.long_term.sqlite",
     "PostgresCheckpointer": "jianmu.memory.checkpoint.postgres",
+    "PostgresLongTermMemory": "jianmu.memory.long_term.postgres",
     "SimpleStore": "jianmu.memory.long_term.simple_store",
     "TokenBudget": "jianmu.memory.context",
     "create_checkpointer": "jianmu.memory.checkpoint.factory",
@@ -59,6 +61,7 @@ __all__ = [
     "MemoryService",
     "NullCheckpointer",
     "PostgresCheckpointer",
+    "PostgresLongTermMemory",
     "SimpleStore",
     "SqliteCheckpointer",
     "SqliteLongTermMemory",

@@ -40,7 +40,7 @@ class Refining(Support):
             ({"shop.city": "杭州"}, {"zh"}),
             ({}, {"zh", "en", "fr"}),
         ],
-        ids=str,
+        ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else str(value),
     )
     def test_filters_choose_by_metadata(
         self, memory: Any, filters: dict[str, Any], expected: set[str]

@@ -1,0 +1,362 @@
+"""The engine's tables in PostgreSQL with pgvector.
+
+The word index is packed postings as in SQLite. A vector stands twice: quantized, for exact cosines, and as a
+`halfvec` under an HNSW index. The index covers all namespaces, so the search over it is iterative: it goes on
+until enough rows of the namespace are found. Where a namespace is small the planner reads it whole instead.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jianmu.errors import LongTermMemoryError, StorageError
+from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.retrieval.bm25 import POSTING_SIZE, Posting, pack, remove
+from jianmu.storage.postgres import PostgresConnection, PostgresPool
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+__all__ = ["PostgresDatabase"]
+
+T = TypeVar("T")
+
+_BLOCK = 96
+_KIND = "memory"
+_LARGEST_ID = 2**31 - 1
+_EXACT_UP_TO = 20_000
+"""Passages up to which a namespace is searched exactly, whatever the planner thinks."""
+
+_VERSIONS = (
+    "CREATE TABLE IF NOT EXISTS jianmu_schema (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)"
+)
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS memory_setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    """
+    CREATE TABLE IF NOT EXISTS memory_space (
+        path TEXT COLLATE "C" PRIMARY KEY, id BIGINT NOT NULL UNIQUE, items BIGINT NOT NULL,
+        slots BIGINT NOT NULL, documents BIGINT NOT NULL, words BIGINT NOT NULL, epoch BIGINT NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS memory_item (
+        space BIGINT NOT NULL, id BIGINT NOT NULL, uid TEXT NOT NULL, slot BIGINT NOT NULL,
+        passages BIGINT NOT NULL, length BIGINT NOT NULL, before BIGINT, after BIGINT, session TEXT,
+        speaker TEXT, time DOUBLE PRECISION NOT NULL, day BIGINT NOT NULL, dated BOOLEAN NOT NULL,
+        expires DOUBLE PRECISION, content TEXT NOT NULL, metadata TEXT NOT NULL, digest BYTEA NOT NULL,
+        created DOUBLE PRECISION NOT NULL, updated DOUBLE PRECISION NOT NULL, count BIGINT NOT NULL,
+        PRIMARY KEY (space, id)
+    )
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS memory_item_uid ON memory_item (space, uid)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS memory_item_digest ON memory_item (space, digest)",
+    "CREATE INDEX IF NOT EXISTS memory_item_session ON memory_item (space, session, id)",
+    "CREATE INDEX IF NOT EXISTS memory_item_expires ON memory_item (space, expires)",
+    """
+    CREATE TABLE IF NOT EXISTS memory_key (
+        space BIGINT NOT NULL, key TEXT COLLATE "C" NOT NULL, item BIGINT NOT NULL, PRIMARY KEY (space, key)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS memory_key_item ON memory_key (space, item)",
+    """
+    CREATE TABLE IF NOT EXISTS memory_version (
+        space BIGINT NOT NULL, uid TEXT NOT NULL, number BIGINT NOT NULL, content TEXT NOT NULL,
+        metadata TEXT NOT NULL, time DOUBLE PRECISION NOT NULL, until DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (space, uid, number)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS memory_posting (
+        space BIGINT NOT NULL, term TEXT COLLATE "C" NOT NULL, first BIGINT NOT NULL, entries BYTEA NOT NULL,
+        PRIMARY KEY (space, term, first)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS memory_passage (
+        space BIGINT NOT NULL, slot BIGINT NOT NULL, item BIGINT NOT NULL, vector BYTEA, near halfvec,
+        PRIMARY KEY (space, slot)
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS memory_staged (
+        space BIGINT NOT NULL, digest BYTEA NOT NULL, vectors BYTEA NOT NULL, PRIMARY KEY (space, digest)
+    )
+    """,
+)
+_MIGRATIONS = (_TABLES,)
+_ALL = ("item", "key", "version", "posting", "passage", "staged", "space")
+
+
+class PostgresDatabase:
+    """The tables in one database (or schema, by the connection string's search_path).
+
+    Args:
+        dsn: A connection string or URL.
+        pooled: Whether a pooler in transaction mode stands between.
+        timeout: Seconds to wait for a connection, also while the server is away.
+        draw: Gives a random number below its argument, for the ids of namespaces.
+
+    Raises:
+        StorageError: No connection, or a server without pgvector 0.8.
+        LongTermMemoryError: The tables were made by a newer version.
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        pooled: bool,
+        timeout: float,
+        draw: Callable[[int], int] = secrets.randbelow,
+    ) -> None:
+        self._pool = PostgresPool(dsn, pooled=pooled, timeout=timeout)
+        self._draw = draw
+        try:
+            self._pool.run(_migrate)
+        except BaseException:
+            self._pool.close()
+            raise
+
+    def read(self, work: Callable[[Tables], T]) -> T:
+        """Run `work` on one consistent view."""
+
+        def inside(connection: PostgresConnection) -> T:
+            with connection.transaction():
+                connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                return work(PostgresTables(connection, self._draw))
+
+        return self._pool.run(inside)
+
+    def write(self, work: Callable[[Tables], T]) -> T:
+        """Run `work`, all or nothing; durable when this returns. It runs again after a conflict."""
+
+        def inside(connection: PostgresConnection) -> T:
+            with connection.transaction():
+                return work(PostgresTables(connection, self._draw))
+
+        return self._pool.run(inside)
+
+    def scrub(self) -> None:
+        """Rewrite the tables without what was deleted; the server's log and its copies are beyond reach."""
+
+        def inside(connection: PostgresConnection) -> None:
+            for name in _ALL:
+                connection.execute(f"VACUUM (FULL) memory_{name}".encode())
+
+        self._pool.run(inside)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+
+def _migrate(connection: PostgresConnection) -> None:
+    """Bring the tables to the newest version; each statement alone, as not every PostgreSQL can undo them."""
+    connection.execute(_VERSIONS)
+    row = connection.execute("SELECT version FROM jianmu_schema WHERE kind = %s", (_KIND,)).fetchone()
+    version = 0 if row is None else int(row[0])
+    if version == len(_MIGRATIONS):
+        return
+    if version > len(_MIGRATIONS):
+        raise LongTermMemoryError(
+            f"the memory tables have version {version}, and this jianmu reads up to {len(_MIGRATIONS)}: "
+            "upgrade jianmu"
+        )
+    _require_pgvector(connection)
+    for statements in _MIGRATIONS[version:]:
+        for statement in statements:
+            connection.execute(statement.encode())
+    connection.execute(
+        "INSERT INTO jianmu_schema (kind, version) VALUES (%s, %s) "
+        "ON CONFLICT (kind) DO UPDATE SET version = excluded.version",
+        (_KIND, len(_MIGRATIONS)),
+    )
+
+
+def _require_pgvector(connection: PostgresConnection) -> None:
+    offered = connection.execute(
+        "SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"
+    ).fetchone()
+    if offered is None:
+        raise StorageError("this PostgreSQL has no pgvector; install the extension `vector`, 0.8 or newer")
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+
+
+class PostgresTables(Tables):
+    """Statements inside one transaction."""
+
+    def __init__(self, connection: PostgresConnection, draw: Callable[[int], int]) -> None:
+        self._connection = connection
+        self._draw = draw
+
+    def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Every row of an answer."""
+        return self._connection.execute(_translated(sql), values).fetchall()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """Run a statement; how many rows it changed."""
+        return self._connection.execute(_translated(sql), values).rowcount
+
+    def run_many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+        """Run a statement for each tuple of values."""
+        if values:
+            with self._connection.cursor() as cursor:
+                cursor.executemany(_translated(sql), values)
+
+    def claim(self, path: str) -> Space:
+        """The space of a path, made if need be; its row keeps other writers out."""
+        columns = "SELECT id, path, items, slots, documents, words, epoch FROM memory_space"
+        while True:
+            found = self.all(f"{columns} WHERE path = ? FOR UPDATE", (path,))
+            if found:
+                return Space(*found[0])
+            self.run(
+                "INSERT INTO memory_space (path, id, items, slots, documents, words, epoch)"
+                " VALUES (?, ?, 0, 0, 0, 0, 0) ON CONFLICT (path) DO NOTHING",
+                (path, self._draw(_LARGEST_ID)),
+            )
+
+    # -- words ----------------------------------------------------------------------------------------
+
+    def postings(self, space: Space, terms: Iterable[str]) -> dict[str, list[bytes]]:
+        """Packed postings of the terms that occur, in blocks."""
+        sql = (
+            "SELECT term, entries FROM memory_posting WHERE space = ? AND term = ANY(?) ORDER BY term, first"
+        )
+        found: dict[str, list[bytes]] = {}
+        for term, entries in self.all(sql, (space.id, list(terms))):
+            found.setdefault(term, []).append(entries)
+        return found
+
+    def add_postings(self, space: Space, postings: Mapping[str, Sequence[Posting]]) -> None:
+        """Append to the last block of each term, then begin new ones."""
+        last = {
+            term: (first, entries)
+            for term, first, entries in self.all(
+                "SELECT DISTINCT ON (term) term, first, entries FROM memory_posting"
+                " WHERE space = ? AND term = ANY(?) ORDER BY term, first DESC",
+                (space.id, list(postings)),
+            )
+        }
+        changed: list[tuple[bytes, int, str, int]] = []
+        added: list[tuple[int, str, int, bytes]] = []
+        for term, new in sorted(postings.items()):
+            room = 0
+            if term in last:
+                first, entries = last[term]
+                room = max(0, _BLOCK - len(entries) // POSTING_SIZE)
+                if room:
+                    changed.append((entries + pack(new[:room]), space.id, term, first))
+            for start in range(room, len(new), _BLOCK):
+                part = new[start : start + _BLOCK]
+                added.append((space.id, term, part[0].slot, pack(part)))
+        where = "WHERE space = ? AND term = ? AND first = ?"
+        self.run_many(f"UPDATE memory_posting SET entries = ? {where}", changed)  # noqa: S608 - constant
+        self.run_many("INSERT INTO memory_posting (space, term, first, entries) VALUES (?, ?, ?, ?)", added)
+
+    def remove_postings(self, space: Space, slots: Mapping[int, Iterable[str]]) -> None:
+        """Rewrite the blocks that hold these slots; an empty one goes."""
+        for slot, terms in slots.items():
+            blocks = self.all(
+                "SELECT DISTINCT ON (term) term, first, entries FROM memory_posting"
+                " WHERE space = ? AND term = ANY(?) AND first <= ? ORDER BY term, first DESC",
+                (space.id, list(terms), slot),
+            )
+            kept = [(left, space.id, t, first) for t, first, e in blocks if (left := remove(e, slot))]
+            gone = [(space.id, t, first) for t, first, e in blocks if not remove(e, slot)]
+            where = "WHERE space = ? AND term = ? AND first = ?"
+            self.run_many(f"UPDATE memory_posting SET entries = ? {where}", kept)  # noqa: S608 - constant
+            self.run_many(f"DELETE FROM memory_posting {where}", gone)  # noqa: S608 - constant
+
+    # -- vectors --------------------------------------------------------------------------------------
+
+    def reset_vectors(self, dimension: int | None) -> None:
+        """Index vectors of this length from now on."""
+        self.run("DROP INDEX IF EXISTS memory_passage_near")
+        if dimension is not None:
+            self.run(
+                "CREATE INDEX memory_passage_near ON memory_passage USING hnsw "
+                f"((near::halfvec({dimension:d})) halfvec_cosine_ops)"
+            )
+
+    def set_setting(self, name: str, value: str | None) -> None:
+        """Store or drop a setting; with the first dimension comes the index for it."""
+        known = self.setting(name)
+        super().set_setting(name, value)
+        if name == "dimension" and known is None and value is not None:
+            self.reset_vectors(int(value))
+
+    def add_passages(self, space: Space, passages: Sequence[tuple[int, int, bytes | None]]) -> None:
+        """Add (slot, item id, quantized vector or None)."""
+        self.run_many(
+            "INSERT INTO memory_passage (space, slot, item, vector, near) VALUES (?, ?, ?, ?, ?::halfvec)",
+            [(space.id, slot, item, blob, _near(blob)) for slot, item, blob in passages],
+        )
+
+    def passage_vectors(self, space: Space, first: int, count: int) -> list[bytes | None]:
+        """The quantized vectors of consecutive slots."""
+        sql = "SELECT vector FROM memory_passage WHERE space = ? AND slot >= ? AND slot < ? ORDER BY slot"
+        return [row[0] for row in self.all(sql, (space.id, first, first + count))]
+
+    def nearest(
+        self, space: Space, query: npt.NDArray[np.float32], count: int
+    ) -> tuple[list[int], list[float]]:
+        """The nearest slots: exactly in a small namespace, by the index in a large one."""
+        dimension, asked = len(query), _text(query)
+        distance = f"near::halfvec({dimension:d}) <=> ?::halfvec({dimension:d})"
+        order = "distance + 0, slot"  # an expression that the index does not serve
+        if space.slots > _EXACT_UP_TO:
+            order = "distance"
+            self.run("SET LOCAL hnsw.iterative_scan = strict_order")
+            self.run(f"SET LOCAL hnsw.ef_search = {min(max(count, 40), 1000):d}")
+        found = self.all(
+            f"SELECT slot, distance FROM (SELECT slot, {distance} AS distance FROM memory_passage"  # noqa: S608
+            f" WHERE space = ? AND near IS NOT NULL) AS passages ORDER BY {order} LIMIT ?",
+            (asked, space.id, count),
+        )
+        return [int(slot) for slot, _ in found], [1.0 - float(far) for _, far in found]
+
+    def cosines(self, space: Space, query: npt.NDArray[np.float32], slots: Sequence[int]) -> list[float]:
+        """Cosines of these slots, -1 where there is no vector."""
+        from jianmu.retrieval.vectors import dequantize
+
+        blobs = self._blobs(space, slots)
+        return [float(dequantize(blobs[slot]) @ query) if slot in blobs else -1.0 for slot in slots]
+
+    def vectors(self, space: Space, slots: Sequence[int]) -> npt.NDArray[np.float32]:
+        """Vectors of these slots, zero where there is none."""
+        import numpy as np
+
+        from jianmu.retrieval.vectors import dequantize
+
+        blobs = self._blobs(space, slots)
+        none = np.zeros(int(self.setting("dimension") or 0), np.float32)
+        return np.stack([dequantize(blobs[slot]) if slot in blobs else none for slot in slots])
+
+    def forget_slots(self, space: Space, slots: Sequence[int]) -> None:
+        """Nothing is kept in memory."""
+
+    def _blobs(self, space: Space, slots: Sequence[int]) -> dict[int, bytes]:
+        sql = (
+            "SELECT slot, vector FROM memory_passage WHERE space = ? AND slot = ANY(?) AND vector IS NOT NULL"
+        )
+        return dict(self.all(sql, (space.id, list(slots))))
+
+
+def _translated(sql: str) -> bytes:
+    return sql.replace("%", "%%").replace("?", "%s").encode()
+
+
+def _near(blob: bytes | None) -> str | None:
+    if blob is None:
+        return None
+    from jianmu.retrieval.vectors import dequantize
+
+    return _text(dequantize(blob))
+
+
+def _text(vector: npt.NDArray[np.float32]) -> str:
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
