@@ -144,10 +144,11 @@ def back_ends(options: argparse.Namespace, folder: Path, databases: Databases) -
     return medians(rounds)
 
 
-def written(options: argparse.Namespace, databases: Databases) -> dict[str, Figures]:
-    """What PostgreSQL writes to its log for each store; one at a time, as the log is the server's."""
+def written(options: argparse.Namespace) -> dict[str, Figures]:
+    """What PostgreSQL writes to its log for each store: a server for each, as the log is the server's."""
     figures: dict[str, Figures] = {}
     for make in (peers.jianmu_postgres, peers.peer_postgres):
+        databases = Databases()
         dsn = databases.fresh()
         contender = make(dsn)
         with psycopg.connect(dsn, autocommit=True) as admin:
@@ -158,6 +159,7 @@ def written(options: argparse.Namespace, databases: Databases) -> dict[str, Figu
             contender.put(step)
         figures[contender.name] = {"wal_mb": (peers.wal_position(dsn) - before) / 1e6}
         contender.close()
+        databases.server.remove()
     return figures
 
 
@@ -357,7 +359,7 @@ def main() -> None:
                     f"back ends alone, {options.steps} steps, medians of {options.rounds} rounds in turns",
                     lambda: back_ends(options, folder, databases),
                 ),
-                "written": ("written to PostgreSQL's log", lambda: written(options, databases)),
+                "written": ("written to PostgreSQL's log", lambda: written(options)),
                 "agents": ("32 threads on one SQLite file, 1 KB, durable", lambda: agents(options, folder)),
                 "loops": (
                     f"whole runs of {options.steps} steps, time from one step to the next",

@@ -301,6 +301,8 @@ class SqliteFile:
             yield
         except sqlite3.Error as error:
             raise StorageError(_explain(error, self.path, self.timeout)) from error
+        except UnicodeDecodeError as error:  # sqlite3 cannot decode a message that quotes damaged bytes
+            raise StorageError(f"{self.path} is damaged ({error.reason})") from error
         except OSError as error:
             raise StorageError(f"{self.path} cannot be opened: {error.strerror or error}") from error
 
@@ -337,7 +339,8 @@ class _Job(Generic[T]):
 
 def is_damage(error: BaseException | None) -> bool:
     """Return whether a StorageError means that the file itself is damaged."""
-    return _code(error) in _DAMAGE
+    cause = error.__cause__ if isinstance(error, StorageError) else error
+    return _code(error) in _DAMAGE or isinstance(cause, UnicodeDecodeError)
 
 
 def _is_busy(error: BaseException) -> bool:

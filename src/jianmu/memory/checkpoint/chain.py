@@ -22,6 +22,7 @@ __all__ = ["NONE", "BrokenRowError", "Row", "RowCodec", "check", "id_bytes", "th
 
 _PLAIN, _SEALED = b"\x01", b"\x02"
 _LONGEST_KEY = 128
+_HEAD = struct.Struct("<qqd")
 NONE = -1
 """Stands for "no step before" in a snapshot."""
 
@@ -108,11 +109,14 @@ class RowCodec:
             check(row)
             if earlier is not None and row.before != earlier.step:
                 raise BrokenRowError("a step before it is missing", row.step)
-        texts = [self.open(row.kind, thread_id, row.step, row.body) for row in rows]
+        if self._cipher is None and all(row.body[:1] == _PLAIN for row in rows):
+            texts = [row.body[1:] for row in rows]  # thousands of them at times
+        else:
+            texts = [self.open(row.kind, thread_id, row.step, row.body) for row in rows]
         try:
             content: dict[str, Any] = from_text(texts[0])
-            for changes in from_text(b"[%b]" % b",".join(texts[1:])):
-                apply_changes(content, changes)
+            later = from_text(b"[%b]" % b",".join(texts[1:]))
+            apply_changes(content, [change for changes in later for change in changes])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BrokenRowError(
                 f"its content makes no sense ({type(error).__name__})", rows[-1].step
@@ -177,7 +181,7 @@ def thread_key(thread_id: str) -> bytes:
 
 
 def _sum(step: int, before: int, saved: float, body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(struct.pack("<qqd", step, before, saved)))
+    return zlib.crc32(body, zlib.crc32(_HEAD.pack(step, before, saved)))
 
 
 def _aad(kind: Kind, thread_id: str, step: int) -> bytes:

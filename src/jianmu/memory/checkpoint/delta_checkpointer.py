@@ -44,6 +44,10 @@ T = TypeVar("T")
 
 _LAST = 2**63 - 1
 _ROW_CHARGE = 96  # what a row costs a reader beside its bytes; keeps tiny deltas from piling up
+_LEFT_OVER = (
+    "SELECT s.step FROM jianmu_step s WHERE s.thread = ? "
+    "AND NOT EXISTS (SELECT 1 FROM jianmu_thread t WHERE t.thread = ?) LIMIT 1"
+)
 _INSERT_STEP = (
     "INSERT INTO jianmu_step (thread, step, before, base, saved, sum, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
@@ -142,12 +146,13 @@ class DeltaCheckpointer(SqlThreads):
         if step is not None:
             _check_step(step)
         found = self._load(thread_id, thread_key(thread_id), step)
-        if found is None or not found[2] or (step is not None and found[2][-1].step != step):
+        if found is None:
             return None
-        return {
-            "step": found[2][-1].step,
-            **self._rebuild(thread_id, found[1], found[2], newest=step is None),
-        }
+        _, newest, rows = found
+        wanted = newest if step is None else step
+        if wanted == NONE or (wanted != newest and (not rows or rows[-1].step != wanted)):
+            return None
+        return {"step": wanted, **self._rebuild(thread_id, wanted, rows)}
 
     # History
 
@@ -300,6 +305,12 @@ class DeltaCheckpointer(SqlThreads):
                 ) from error
             raise
         if not found:
+            if self._read(lambda session: session.rows(_LEFT_OVER, key, key)):
+                raise CheckpointCorruptError(
+                    f"thread {thread_id!r} has steps but no entry of its own, which is damage; restore a "
+                    "copy, or delete_thread() to begin anew",
+                    thread_id=thread_id,
+                )
             return None
         rows = [Row._make(each[2:]) for each in found if each[2] is not None]
         return cast(int, found[0][0]), cast(int, found[0][1]), rows
@@ -315,7 +326,7 @@ class DeltaCheckpointer(SqlThreads):
         incarnation, newest, rows = found
         if newest == NONE:
             return Place(incarnation, NONE, NONE, 0, 0, Content({}, None, None))
-        kept = self._rebuild(thread_id, newest, rows, newest=True)
+        kept = self._rebuild(thread_id, newest, rows)
         content = Content(kept["state"], kept["tree"], kept["runtime_metadata"])
         deltas = sum(len(row.body) + _ROW_CHARGE for row in rows[1:])
         return Place(incarnation, newest, rows[0].step, len(rows[0].body), deltas, content)
@@ -344,10 +355,10 @@ class DeltaCheckpointer(SqlThreads):
         # Written after all, by an attempt whose answer was lost with the connection.
         return bool(found) and (found[0][0], bytes(cast(bytes, found[0][1]))) == (row.sum, row.body)
 
-    def _rebuild(self, thread_id: str, newest_step: int, rows: list[Row], *, newest: bool) -> dict[str, Any]:
+    def _rebuild(self, thread_id: str, step: int, rows: list[Row]) -> dict[str, Any]:
         try:
-            if newest and (not rows or rows[-1].step != newest_step):
-                raise BrokenRowError("the newest step is missing", newest_step)
+            if not rows or rows[-1].step != step:
+                raise BrokenRowError("the step is missing", step)
             return self._codec.rebuild(thread_id, rows)
         except BrokenRowError as error:
             raise self._corrupt(thread_id, error) from error
