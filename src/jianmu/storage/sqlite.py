@@ -283,12 +283,8 @@ class SqliteFile:
         with self._translated():
             try:
                 connection.execute("BEGIN IMMEDIATE")
-                for job in batch:
-                    connection.execute("SAVEPOINT job")
-                    if not job.run(connection):
-                        connection.execute("ROLLBACK TO job")
-                    connection.execute("RELEASE job")
-                connection.execute("COMMIT")
+                if _run_all(connection, batch):
+                    connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
@@ -335,6 +331,18 @@ class _Job(Generic[T]):
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]
+
+
+def _run_all(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> bool:
+    """Run each job so that one that fails takes nothing of the others with it; return whether any is kept."""
+    if len(batch) == 1:
+        return batch[0].run(connection)
+    for job in batch:
+        connection.execute("SAVEPOINT job")
+        if not job.run(connection):
+            connection.execute("ROLLBACK TO job")
+        connection.execute("RELEASE job")
+    return True
 
 
 def is_damage(error: BaseException | None) -> bool:
