@@ -110,6 +110,22 @@ def test_a_server_that_is_not_there_is_named_and_no_password_is_told() -> None:
     assert "tangerine" not in str(caught.value)
 
 
+def test_closing_while_the_server_is_away_says_so_and_frees_the_connections() -> None:
+    server = PostgresServer()
+    server.start()
+    try:
+        store = PostgresCheckpointer(server.dsn(), timeout=0.5)
+        store.acquire("t")
+        server.kill()
+        with pytest.raises(StorageError, match="is the server up"):
+            store.close()
+        store.close()
+        with pytest.raises(StorageError, match="closed"):
+            store.get_checkpoint("t")
+    finally:
+        server.remove()
+
+
 @pytest.mark.parametrize("tcp", [False, True])
 def test_a_server_killed_and_started_again_in_mid_run_loses_no_step(tcp: bool) -> None:
     server = PostgresServer()

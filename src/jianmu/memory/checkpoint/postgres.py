@@ -70,8 +70,10 @@ class PostgresCheckpointer(DeltaCheckpointer):
 
     def close(self) -> None:
         """Give back every lease and close the connections; safe to call twice."""
-        self._release_all()
-        self._pool.close()
+        try:
+            self._release_all()
+        finally:
+            self._pool.close()
 
     def _read(self, work: Callable[[Session], T]) -> T:
         return self._pool.run(lambda connection: work(_PostgresSession(connection)))

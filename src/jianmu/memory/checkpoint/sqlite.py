@@ -69,8 +69,10 @@ class SqliteCheckpointer(DeltaCheckpointer):
 
     def close(self) -> None:
         """Give back every lease and close the file; safe to call twice."""
-        self._release_all()
-        self._file.close()
+        try:
+            self._release_all()
+        finally:
+            self._file.close()
 
     def _read(self, work: Callable[[Session], T]) -> T:
         return self._file.read(lambda connection: work(_SqliteSession(connection)))
