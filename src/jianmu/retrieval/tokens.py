@@ -100,7 +100,7 @@ class Analyzer:
             elif match.lastgroup == "symbol":
                 yield Term(piece, 1)
             else:
-                yield from self._word(piece)
+                yield from (term for term in self._word(piece) if term.text)  # an accent alone is none
 
     def _word(self, piece: str) -> Iterator[Term]:
         piece = _POSSESSIVE.sub("", piece.strip("_"))

@@ -83,7 +83,7 @@ class VectorIndex:
     def mark_removed(self, slots: Sequence[int]) -> None:
         """Never return these slots again."""
         at = self._positions(np.asarray(slots, np.int64))
-        live = at[at >= 0]
+        live = np.unique(at[at >= 0])
         live = live[self._scales[live] != 0]
         self._scales[live] = 0
         self.removed += len(live)
