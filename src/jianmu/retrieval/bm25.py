@@ -184,11 +184,11 @@ class _ArrayScores:
     def top(self, count: int) -> list[int]:
         chosen: dict[int, None] = {}
         for scores in (self._context, self._own):
-            if len(scores) > count:
-                best = self._np.argpartition(scores, len(scores) - count)[-count:]
-            else:
-                best = self._np.arange(len(scores))
-            chosen.update(dict.fromkeys(best[scores[best] > 0].tolist()))
+            some = self._np.flatnonzero(scores)  # few of many; a partition of equal zeros is slow
+            if len(some) > count:
+                values = scores[some]
+                some = some[self._np.argpartition(values, len(some) - count)[-count:]]
+            chosen.update(dict.fromkeys(some.tolist()))
         return list(chosen)
 
     def own(self, slot: int) -> float:

@@ -137,6 +137,8 @@ class SqliteDatabase:
 class SqliteTables(Tables):
     """Statements inside one transaction."""
 
+    space_beside_ids = "+space"  # the plus keeps SQLite from walking the space's whole index
+
     def __init__(self, connection: sqlite3.Connection, cache: VectorCache) -> None:
         self._connection = connection
         self._cache = cache

@@ -85,6 +85,9 @@ class Database(Protocol):
 class Tables(ABC):
     """Statements inside one transaction; `?` stands for a value."""
 
+    space_beside_ids = "space"
+    """How the space is compared where a list of ids chooses the rows."""
+
     # -- what each database does in its own way -------------------------------------------------------
 
     @abstractmethod
@@ -185,7 +188,8 @@ class Tables(ABC):
             Row(*row)
             for part in _parts(ids)
             for row in self.all(
-                f"SELECT {columns} FROM memory_item WHERE space = ? AND id IN ({_marks(part)})",  # noqa: S608 - marks only
+                f"SELECT {columns} FROM memory_item"  # noqa: S608 - names and marks only
+                f" WHERE {self.space_beside_ids} = ? AND id IN ({_marks(part)})",
                 (space.id, *part),
             )
         ]
