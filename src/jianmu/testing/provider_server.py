@@ -17,6 +17,7 @@ from jianmu.testing.provider_wire import (
     ProviderRequest,
     WireError,
     anthropic_wire,
+    event,
     openai_wire,
 )
 
@@ -186,7 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
         answer = provider._answer(request)
         model = str(call.body.get("model", ""))
         if call.body.get("stream"):
-            return self._stream(list(wire.events(answer, model, serial)), fault)
+            events = map(event, answer.raw) if answer.raw else wire.events(answer, model, serial)
+            return self._stream(list(events), fault)
         self._json(200, wire.whole(answer, model, serial))
         return "done"
 
@@ -195,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for number, event in enumerate(events):
+        for number, text in enumerate(events):
             if fault is not None and fault.cut_after == number:
                 self.wfile.write(b"ffff\r\ndata: {")
                 self.close_connection = True
@@ -203,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
             if fault is not None and fault.end_after == number:
                 self.wfile.write(b"0\r\n\r\n")
                 return "fault"
-            data = event.encode()
+            data = text.encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
             if self.server.provider.delay:

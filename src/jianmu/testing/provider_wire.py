@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ProviderAnswer", "ProviderRequest", "WireError", "anthropic_wire", "openai_wire"]
+__all__ = ["ProviderAnswer", "ProviderRequest", "WireError", "anthropic_wire", "event", "openai_wire"]
 
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
@@ -30,6 +30,7 @@ class ProviderAnswer:
         input_tokens: For the usage figures.
         output_tokens: For the usage figures.
         finish: Overrides the finish reason, e.g. ``"length"`` or ``"max_tokens"``.
+        raw: JSON of streamed events to send instead, to show what a server of another make does.
     """
 
     text: str = ""
@@ -37,6 +38,7 @@ class ProviderAnswer:
     input_tokens: int = 11
     output_tokens: int = 7
     finish: str | None = None
+    raw: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass
@@ -128,7 +130,7 @@ class openai_wire:
         head = {"id": f"chatcmpl-{serial}", "object": "chat.completion.chunk", "created": 1, "model": model}
 
         def chunk(delta: dict[str, Any], finish: str | None = None) -> str:
-            return _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+            return event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
         yield chunk({"role": "assistant", "content": ""})
         for piece in _pieces(answer.text):
@@ -140,7 +142,7 @@ class openai_wire:
             for piece in _pieces(_json(arguments)):
                 yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
         yield chunk({}, answer.finish or ("tool_calls" if answer.tool_calls else "stop"))
-        yield _event({**head, "choices": [], "usage": openai_wire._usage(answer)})
+        yield event({**head, "choices": [], "usage": openai_wire._usage(answer)})
         yield "data: [DONE]\n\n"
 
     @staticmethod
@@ -225,7 +227,7 @@ class anthropic_wire:
         """Yield the server-sent events of a streamed answer."""
         usage = {"input_tokens": answer.input_tokens, "output_tokens": 1}
         start = {**anthropic_wire._head(model, serial), "content": [], "stop_reason": None, "usage": usage}
-        yield _event({"type": "message_start", "message": start})
+        yield event({"type": "message_start", "message": start})
         index = 0
         if answer.text:
             yield from anthropic_wire._block(
@@ -240,10 +242,10 @@ class anthropic_wire:
             index += 1
         reason = answer.finish or ("tool_use" if answer.tool_calls else "end_turn")
         delta = {"stop_reason": reason, "stop_sequence": None}
-        yield _event(
+        yield event(
             {"type": "message_delta", "delta": delta, "usage": {"output_tokens": answer.output_tokens}}
         )
-        yield _event({"type": "message_stop"})
+        yield event({"type": "message_stop"})
 
     @staticmethod
     def error(status: int, message: str) -> dict[str, Any]:
@@ -262,11 +264,11 @@ class anthropic_wire:
 
     @staticmethod
     def _block(index: int, block: dict[str, Any], kind: str, field_name: str, text: str) -> Iterator[str]:
-        yield _event({"type": "content_block_start", "index": index, "content_block": block})
+        yield event({"type": "content_block_start", "index": index, "content_block": block})
         for piece in _pieces(text):
             delta = {"type": kind, field_name: piece}
-            yield _event({"type": "content_block_delta", "index": index, "delta": delta})
-        yield _event({"type": "content_block_stop", "index": index})
+            yield event({"type": "content_block_delta", "index": index, "delta": delta})
+        yield event({"type": "content_block_stop", "index": index})
 
 
 def _messages(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -300,6 +302,7 @@ def _pieces(text: str, size: int = 4) -> Iterator[str]:
     return (text[at : at + size] for at in range(0, len(text), size))
 
 
-def _event(data: dict[str, Any]) -> str:
+def event(data: dict[str, Any]) -> str:
+    """Return one server-sent event."""
     name = f"event: {data['type']}\n" if "type" in data else ""
     return f"{name}data: {json.dumps(data, ensure_ascii=False)}\n\n"

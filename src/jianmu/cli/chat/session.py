@@ -6,7 +6,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,7 +13,6 @@ from rich.markup import escape
 from jianmu.agents.chat_model import ChatModel, StreamRestarted, TextDelta
 from jianmu.agents.events import (
     AgentEvent,
-    AgentResult,
     ModelFinished,
     ToolFinished,
     ToolStarted,
@@ -125,37 +123,18 @@ class ChatSession:
             self._turn(runner, None)
 
     def _turn(self, runner: asyncio.Runner, text: str | None) -> None:
-        answers: dict[str, Any] | None = None
         try:
-            while True:
-                result = runner.run(self._show(text, answers))
-                if result is None or not result.pending:
-                    return
-                text, answers = None, self._decide(result)
+            runner.run(self._show(text))
         except KeyboardInterrupt:
             self._console.print("\n[dim]stopped; the thread is saved[/dim]")
         except JianmuError as error:
-            self._console.print(f"\n[red]{escape(str(error))}[/red]")
+            self._console.print(f"\n[red]{shown(str(error))}[/red]")
 
-    def _decide(self, result: AgentResult) -> dict[str, Any]:
-        answers: dict[str, Any] = {}
-        for pending in result.pending:
-            self._console.print(
-                f"[yellow]{escape(pending.tool)}[/yellow] {shown(str(dict(pending.arguments)))}"
-            )
-            reply = self._read("run it? [y/N] ").strip().lower()
-            answers[pending.id] = reply in ("y", "yes", "是")
-        return answers
-
-    async def _show(self, text: str | None, answers: dict[str, Any] | None) -> AgentResult | None:
-        result: AgentResult | None = None
-        async with self._agent.stream(text, thread_id=self._commands.thread, answers=answers) as events:
+    async def _show(self, text: str | None) -> None:
+        async with self._agent.stream(text, thread_id=self._commands.thread) as events:
             with _on_interrupt(events.interrupt):
                 async for event in events:
                     self._print(event)
-                    if isinstance(event, TurnFinished):
-                        result = event.result
-        return result
 
     def _print(self, event: AgentEvent) -> None:
         say = self._console.print
