@@ -110,6 +110,7 @@ class OpenAIEmbedder:
                     answer: bytes = response.read()
                     return answer
             except urllib.error.HTTPError as error:
+                error.close()
                 if error.code not in _AGAIN or attempt == self._retries:
                     raise EmbedderError(f"{self._url} refused with HTTP {error.code}") from error
             except (urllib.error.URLError, OSError) as error:
