@@ -61,5 +61,5 @@ def main(at_work: Connection, wire: str, store: str, folder: str, url: str, key:
     """Run the turn to its end, from wherever it was; say when the work begins."""
     agent = agent_for(wire, store, folder, url, key)
     at_work.send(True)
-    result = asyncio.run(agent.run(TASK, thread_id=thread_id))
+    result = asyncio.run(agent.run(TASK, thread_id=thread_id, message_id="task"))
     assert result.text == "All accounts are charged.", result
