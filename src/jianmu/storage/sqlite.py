@@ -154,6 +154,12 @@ class SqliteFile:
             self._readers.clear()
             self._writer.close()
 
+    def __del__(self) -> None:
+        if getattr(self, "_pid", None) == os.getpid() and not self._closed:
+            for connection in (*self._readers, getattr(self, "_writer", None)):
+                if connection is not None:
+                    connection.close()  # else Python warns of what a forgotten close() left open
+
     def __enter__(self) -> SqliteFile:
         return self
 
