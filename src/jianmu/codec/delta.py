@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Change", "apply_changes", "diff"]
+__all__ = ["Change", "apply_changes", "diff", "merge_changes"]
 
 Change = list[Any]
 """``[op, path, value]``; ``["del", path]`` has no value."""
@@ -98,3 +98,39 @@ def apply_changes(base: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
         else:
             del parent[path[-1]]
     return base
+
+
+def merge_changes(changes: Sequence[Change]) -> list[Change]:
+    """Return fewer changes of the same effect, also on the order of keys.
+
+    Changes of one place are merged: appends join, and what is set again counts once. Around a change of a
+    place inside or above another one, and around a removal, everything stays in order.
+
+    Args:
+        changes: Any list of changes that `apply_changes` takes; its values become part of the result.
+    """
+    merged: list[Change] = []
+    at: dict[tuple[str, ...], Change] = {}
+    above: set[tuple[str, ...]] = set()
+    for change in changes:
+        path = tuple(change[1])
+        earlier = at.get(path)
+        if earlier is not None and change[0] != "del":
+            _merge_into(earlier, change)
+            continue
+        parents = [path[:length] for length in range(len(path))]
+        if change[0] == "del" or path in above or any(parent in at for parent in parents):
+            at, above = {}, set()
+        change = [change[0], list(path), *change[2:]]
+        merged.append(change)
+        if change[0] != "del":
+            at[path] = change
+            above.update(parents)
+    return merged
+
+
+def _merge_into(earlier: Change, change: Change) -> None:
+    if change[0] == "append":
+        earlier[2].extend(change[2])
+    else:
+        earlier[0], earlier[2] = "set", change[2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from copy import deepcopy
 from typing import Any, NoReturn, SupportsIndex
 
@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from jianmu.codec.delta import Change, diff
 from jianmu.codec.fragments import Fragment, ListFragment
 
-__all__ = ["StateDump", "changes_between", "dump_json"]
+__all__ = ["StateDump", "changes_between", "dump_json", "split_json"]
 
 
 class StateDump(dict[str, Any]):
@@ -140,6 +140,34 @@ def dump_json(dump: Mapping[str, Any]) -> bytes:
     pieces: list[bytes] = []
     _write(dump, pieces)
     return b"".join(pieces)
+
+
+def split_json(dump: StateDump, path: Sequence[str], *, size: int) -> tuple[bytes, list[bytes]]:
+    """Return `dump` as JSON with its long lists empty, and the lists of changes that fill them.
+
+    Args:
+        dump: A dump.
+        path: Where the dump will stand in what the changes are applied to.
+        size: About how many bytes each of the changes takes; a shorter list stays where it is.
+
+    Returns:
+        The JSON text of an object, and the texts of lists of changes for `apply_changes`.
+    """
+    pieces: list[bytes] = []
+    later: list[bytes] = []
+    for key in dump:
+        pieces.append(b"%b%b:" % (b"," if pieces else b"{", to_json(key)))
+        part = dump.parts.get(key)
+        chunks = list(part.chunks(size)) if isinstance(part, ListFragment) else []
+        if len(chunks) > 1:
+            place = to_json([*path, key])
+            later.extend(b'[["append",%b,[%b]]]' % (place, chunk) for chunk in chunks)
+            pieces.append(b"[]")
+        elif part is not None:
+            pieces.extend(part.pieces())
+        else:
+            _write(dump[key], pieces)
+    return b"".join(pieces) + b"}" if pieces else b"{}", later
 
 
 def _write(value: Any, pieces: list[bytes]) -> None:

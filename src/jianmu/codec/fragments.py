@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic_core import from_json
@@ -96,6 +96,19 @@ class ListFragment:
             yield piece
             separator = b","
         yield b"]" if self.length else b"[]"
+
+    def chunks(self, size: int) -> Iterator[bytes]:
+        """Yield the text in chunks of about `size` bytes, each the text of items with commas between."""
+        chunk: list[bytes] = []
+        room = size
+        for piece in self._pieces_from(0):
+            chunk.append(piece)
+            room -= len(piece)
+            if room <= 0:
+                yield b",".join(chunk)
+                chunk, room = [], size
+        if chunk:
+            yield b",".join(chunk)
 
     def items_from(self, start: int) -> list[Any]:
         """Return the plain data of the items from `start` on; costs these items.

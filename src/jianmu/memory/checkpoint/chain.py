@@ -1,32 +1,38 @@
-"""One stored step of the SQL back ends: a snapshot, or the changes since the step before.
+"""Rows of the SQL back ends: a step is a snapshot, or the changes since the step before.
 
-The stored bytes are one format byte (1 = plain JSON, 2 = sealed) and the JSON text. Each row has a CRC-32
-over the step, the step before, the time and these bytes. A delta names the step before it, so that a missing
-or exchanged row shows; a snapshot begins anew.
+A snapshot of a state with long lists is cut: the lists come in further rows, its parts, so that neither
+writer nor reader needs one text of the whole. A bundle repeats the changes of many steps in one row, so that
+a reader of a later step needs few rows.
+
+The stored bytes are the JSON text itself, or a byte 2 and the sealed text. Each row has a CRC-32 over the
+step, the step before, the time (or number of the part) and these bytes. A delta names the step before it, so
+that a missing or exchanged row shows; a snapshot begins anew and says how many parts it has.
 """
 
 from __future__ import annotations
 
-import hashlib
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from jianmu.codec.delta import apply_changes
+from jianmu.codec.delta import apply_changes, merge_changes
 from jianmu.errors import CheckpointFormatError, CipherError
 from jianmu.memory.checkpoint.base import Cipher
-from jianmu.memory.checkpoint.content import from_text
+from jianmu.memory.checkpoint.content import from_text, to_text
+from jianmu.memory.checkpoint.sql_schema import id_bytes
 
-__all__ = ["NONE", "BrokenRowError", "Row", "RowCodec", "check", "id_bytes", "thread_key"]
+__all__ = ["BUNDLE", "NONE", "BrokenRowError", "Read", "Row", "RowCodec", "check"]
 
-_PLAIN, _SEALED = b"\x01", b"\x02"
-_LONGEST_KEY = 128
+_JSON = (b"{", b"[")  # how the text of any row begins
+_SEALED = b"\x02"
+_FIRST_PLAIN = b"\x01"  # before the text, in files of schema version 1
 _HEAD = struct.Struct("<qqd")
+_PARTS = "parts"
 NONE = -1
 """Stands for "no step before" in a snapshot."""
-
-Kind = Literal["snapshot", "delta", "journal"]
+BUNDLE = -1
+"""The part number of a bundle; that of a step itself is 0, and those of a snapshot's parts count from 1."""
 
 
 class BrokenRowError(Exception):
@@ -43,15 +49,16 @@ class BrokenRowError(Exception):
 
 
 class Row(NamedTuple):
-    """One row of the table of steps.
+    """One row of the table of steps, or of that of parts.
 
     Attributes:
         step: The step.
         before: The step that a delta leads on from; -1 in a snapshot.
         base: The step of the snapshot that a reader starts from.
-        saved: When, in seconds since the epoch.
+        saved: When, in seconds since the epoch; 0 for a part.
         sum: The checksum.
         body: The stored bytes.
+        part: 0 for the step itself, the number of a snapshot's part, or `BUNDLE`.
     """
 
     step: int
@@ -60,11 +67,34 @@ class Row(NamedTuple):
     saved: float
     sum: int
     body: bytes
+    part: int = 0
 
     @property
-    def kind(self) -> Kind:
-        """What the body is."""
+    def kind(self) -> str:
+        """What the body is, as a seal is bound to."""
+        if self.part:
+            return "bundle" if self.part == BUNDLE else f"part {self.part}"
         return "snapshot" if self.before == NONE else "delta"
+
+
+class Read(NamedTuple):
+    """One row as read.
+
+    Attributes:
+        step: The step.
+        part: As in `Row`.
+        before: As in `Row`.
+        size: Bytes of the stored body.
+        value: The content of a snapshot, or a list of changes.
+        text: The JSON text of a delta; nothing for other rows.
+    """
+
+    step: int
+    part: int
+    before: int
+    size: int
+    value: Any
+    text: bytes
 
 
 class RowCodec:
@@ -82,75 +112,106 @@ class RowCodec:
         """Whether there is a cipher."""
         return self._cipher is not None
 
-    def row(self, thread_id: str, step: int, text: bytes, *, saved: float, before: int, base: int) -> Row:
-        """Return the row for one step; `before` is -1 and `base` is `step` for a snapshot."""
-        kind: Kind = "snapshot" if before == NONE else "delta"
-        body = self.seal(kind, thread_id, step, text)
-        return Row(step, before, base, saved, _sum(step, before, saved, body), body)
+    def delta(self, thread_id: str, step: int, text: bytes, *, saved: float, before: int, base: int) -> Row:
+        """Return the row for a step of changes."""
+        return self._seal_row(thread_id, Row(step, before, base, saved, 0, text))
+
+    def snapshot(self, thread_id: str, step: int, texts: Sequence[bytes], *, saved: float) -> list[Row]:
+        """Return the row for a snapshot and those of its parts, from `Content.snapshot`."""
+        head, *lists = texts
+        if lists:
+            head = b'{"%b":%d,%b' % (_PARTS.encode(), len(lists), head[1:])
+        rows = [Row(step, NONE, step, saved, 0, head)]
+        rows.extend(Row(step, step, step, 0.0, 0, text, number) for number, text in enumerate(lists, 1))
+        return [self._seal_row(thread_id, row) for row in rows]
+
+    def bundle(self, thread_id: str, step: int, texts: Sequence[bytes], *, before: int, base: int) -> Row:
+        """Return the row that repeats the changes `texts` of the steps after `before` up to `step`."""
+        changes = from_text(b"[%b]" % b",".join(texts))
+        text = to_text(merge_changes([change for each in changes for change in each]))
+        return self._seal_row(thread_id, Row(step, before, base, 0.0, 0, text, BUNDLE))
 
     def copy(self, row: Row, thread_id: str, new_thread_id: str) -> Row:
-        """Return the row of the same step for another thread."""
+        """Return the same row for another thread."""
         check(row)
         if self._cipher is None:
             return row
-        text = self.open(row.kind, thread_id, row.step, row.body)
-        return self.row(new_thread_id, row.step, text, saved=row.saved, before=row.before, base=row.base)
+        return self._seal_row(new_thread_id, row._replace(body=self._text(thread_id, row)))
 
-    def rebuild(self, thread_id: str, rows: Sequence[Row]) -> dict[str, Any]:
-        """Return the step that a snapshot and the deltas after it lead to, as ``{"state", "tree", ...}``.
+    def read(self, thread_id: str, row: Row) -> Read:
+        """Check and read one row.
 
         Raises:
-            BrokenRowError: A row is damaged or missing.
-            CipherError: The key is wrong, or a row was altered or never sealed.
+            BrokenRowError: It is damaged.
+            CipherError: The key is wrong, or it was altered or never sealed.
+            CheckpointFormatError: It is of a newer format.
         """
-        if rows[0].before != NONE:
-            raise BrokenRowError("the snapshot that it starts from is missing", rows[0].step)
-        for row, earlier in zip(rows, (None, *rows), strict=False):
-            check(row)
-            if earlier is not None and row.before != earlier.step:
-                raise BrokenRowError("a step before it is missing", row.step)
-        if self._cipher is None and all(row.body[:1] == _PLAIN for row in rows):
-            texts = [row.body[1:] for row in rows]  # thousands of them at times
-        else:
-            texts = [self.open(row.kind, thread_id, row.step, row.body) for row in rows]
+        check(row)
+        text = self._text(thread_id, row)
         try:
-            content: dict[str, Any] = from_text(texts[0])
-            later = from_text(b"[%b]" % b",".join(texts[1:]))
-            apply_changes(content, [change for changes in later for change in changes])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BrokenRowError(
-                f"its content makes no sense ({type(error).__name__})", rows[-1].step
-            ) from error
+            value = from_text(text)
+        except (ValueError, RecursionError) as error:
+            raise BrokenRowError(_senseless(error), row.step) from error
+        is_delta = row.part == 0 and row.before != NONE
+        return Read(row.step, row.part, row.before, len(row.body), value, text if is_delta else b"")
+
+    def rebuild(self, reads: Sequence[Read]) -> dict[str, Any]:
+        """Return the step that a snapshot and what follows it lead to, as ``{"state", "tree", ...}``.
+
+        Raises:
+            BrokenRowError: A row is missing or makes no sense.
+        """
+        first = reads[0]
+        if first.before != NONE:
+            raise BrokenRowError("the snapshot that it starts from is missing", first.step)
+        for read, earlier in zip(reads[1:], reads, strict=False):
+            if read.before != earlier.step:
+                raise BrokenRowError("a step before it is missing", read.step)
+        try:
+            content: dict[str, Any] = first.value
+            if sum(read.part > 0 for read in reads) != content.pop(_PARTS, 0):
+                raise BrokenRowError("a part of its snapshot is missing", first.step)
+            for read in reads[1:]:
+                apply_changes(content, read.value)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BrokenRowError(_senseless(error), reads[-1].step) from error
         return content
 
-    def seal(self, kind: Kind, thread_id: str, step: int, text: bytes) -> bytes:
+    def seal(self, kind: str, thread_id: str, step: int, text: bytes) -> bytes:
         """Return the bytes to store for `text`."""
         if self._cipher is None:
-            return _PLAIN + text
+            return text
         return _SEALED + self._cipher.seal(text, aad=_aad(kind, thread_id, step))
 
-    def open(self, kind: Kind, thread_id: str, step: int, body: bytes) -> bytes:
+    def open(self, kind: str, thread_id: str, step: int, body: bytes) -> bytes:
         """Return the text of stored bytes.
 
         Raises:
             CipherError: The key is wrong, or they were altered, or are plain where sealed ones belong.
             CheckpointFormatError: They are of a newer format.
         """
-        form, rest = body[:1], body[1:]
-        if form not in (_PLAIN, _SEALED):
+        form = body[:1]
+        if form not in (*_JSON, _FIRST_PLAIN, _SEALED):
             raise CheckpointFormatError(
                 f"thread {thread_id!r}: a record of format {form.hex() or 'none'}; upgrade jianmu"
             )
         if self._cipher is None:
             if form == _SEALED:
                 raise CipherError(f"thread {thread_id!r} is sealed: pass the cipher= it was saved with")
-            return rest
-        if form == _PLAIN:
+            return body if form in _JSON else body[1:]
+        if form != _SEALED:
             raise CipherError(f"thread {thread_id!r} holds a plain record where a sealed one belongs")
         try:
-            return self._cipher.open(rest, aad=_aad(kind, thread_id, step))
+            return self._cipher.open(body[1:], aad=_aad(kind, thread_id, step))
         except CipherError as error:
             raise CipherError(f"thread {thread_id!r}, step {step}: {error}") from error
+
+    def _seal_row(self, thread_id: str, row: Row) -> Row:
+        sealed = row._replace(body=self.seal(row.kind, thread_id, row.step, row.body))
+        return sealed._replace(sum=_sum(sealed))
+
+    def _text(self, thread_id: str, row: Row) -> bytes:
+        return self.open(row.kind, thread_id, row.step, row.body)
 
 
 def check(row: Row) -> None:
@@ -159,30 +220,17 @@ def check(row: Row) -> None:
     Raises:
         BrokenRowError: The checksum does not match.
     """
-    if _sum(row.step, row.before, row.saved, row.body) != row.sum:
+    if _sum(row) != row.sum:
         raise BrokenRowError("its checksum does not match", row.step)
 
 
-def id_bytes(thread_id: str) -> bytes:
-    """Return a thread id as bytes; any two ids differ, also with half a surrogate pair in them."""
-    return thread_id.encode("utf-8", "surrogatepass")
+def _sum(row: Row) -> int:
+    return zlib.crc32(row.body, zlib.crc32(_HEAD.pack(row.step, row.before, float(row.part) or row.saved)))
 
 
-def thread_key(thread_id: str) -> bytes:
-    """Return the key of a thread: its id, or for a long one its beginning and its BLAKE2b-256 hash.
-
-    An index of PostgreSQL takes keys of up to 2,700 bytes. Short keys are under 128 bytes and long ones are
-    exactly that, so no id can pose as another.
-    """
-    data = id_bytes(thread_id)
-    if len(data) < _LONGEST_KEY:
-        return data
-    return data[: _LONGEST_KEY - 32] + hashlib.blake2b(data, digest_size=32).digest()
-
-
-def _sum(step: int, before: int, saved: float, body: bytes) -> int:
-    return zlib.crc32(body, zlib.crc32(_HEAD.pack(step, before, saved)))
-
-
-def _aad(kind: Kind, thread_id: str, step: int) -> bytes:
+def _aad(kind: str, thread_id: str, step: int) -> bytes:
     return b"%b %d " % (kind.encode(), step) + id_bytes(thread_id)
+
+
+def _senseless(error: Exception) -> str:
+    return f"its content makes no sense ({type(error).__name__})"

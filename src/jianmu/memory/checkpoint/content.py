@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from jianmu.codec.dump import StateDump, changes_between, dump_json
+from jianmu.codec.dump import StateDump, changes_between, split_json
 from jianmu.errors import EncodeError
 
 __all__ = ["Content", "from_text", "to_text"]
 
 _MAX_DEPTH = 500  # what both JSON readers take, however deep the stack already is
 _LARGEST_INT_BITS = 14_000  # Python's JSON refuses to read ints of more than 4,300 digits
+_PART_BYTES = 2**16  # what a process allocates without asking the system for new pages each time
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 Path = tuple[str | int, ...]
@@ -65,11 +66,17 @@ class Content:
         except RecursionError as error:
             raise EncodeError("is nested too deeply to be stored as JSON") from error
 
-    def snapshot(self) -> bytes:
-        """Return the whole as JSON text: ``{"state": ..., "tree": ..., "runtime_metadata": ...}``."""
-        state = self._state
-        text = dump_json(state) if isinstance(state, StateDump) else _text(state)
-        return b'{"state":%b,%b' % (text, _text(self._rest)[1:])
+    def snapshot(self) -> list[bytes]:
+        """Return the whole as JSON text: ``{"state": ..., "tree": ..., "runtime_metadata": ...}``.
+
+        The long lists of a `StateDump` are empty there and follow as the texts of lists of changes.
+        """
+        lists: list[bytes] = []
+        if isinstance(self._state, StateDump):
+            text, lists = split_json(self._state, ["state"], size=_PART_BYTES)
+        else:
+            text = _text(self._state)
+        return [b'{"state":%b,%b' % (text, _text(self._rest)[1:]), *lists]
 
     def changes_from(self, before: Content) -> bytes:
         """Return the changes since `before` as the JSON text of a list for `apply_changes`."""

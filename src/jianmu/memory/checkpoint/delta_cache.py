@@ -22,6 +22,8 @@ class Place:
         snapshot: Bytes of that snapshot.
         deltas: Bytes of the deltas since, with a charge for each row.
         content: What the newest step holds.
+        tail: The JSON texts of the deltas that no bundle repeats yet.
+        tail_after: The step before the first of them.
     """
 
     incarnation: int
@@ -30,6 +32,8 @@ class Place:
     snapshot: int
     deltas: int
     content: Content
+    tail: tuple[bytes, ...]
+    tail_after: int
 
 
 class DeltaCache:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from jianmu.errors import CheckpointFormatError
@@ -88,15 +88,31 @@ class PostgresCheckpointer(DeltaCheckpointer):
     def _write_one(self, sql: str, *values: object) -> int:
         return self._pool.run(lambda connection: _PostgresSession(connection).run(sql, *values))
 
-    def _advance(self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]) -> bool:
+    def _advance(
+        self, key: bytes, place: Place, rows: Sequence[Row], condition: str, values: Sequence[object]
+    ) -> bool:
+        row, *parts = rows
         sql = (
             "WITH moved AS (UPDATE jianmu_thread SET step = ? "
-            f"WHERE thread = ? AND incarnation = ? AND step = ? AND {condition} RETURNING thread) "
-            "INSERT INTO jianmu_step (thread, step, before, base, saved, sum, body) "
+            f"WHERE thread = ? AND incarnation = ? AND step = ? AND {condition} RETURNING thread)"
+        )
+        sent: list[object] = [row.step, key, place.incarnation, place.step, *values]
+        if parts:
+            sql += (
+                ", parts AS (INSERT INTO jianmu_part (thread, step, part, before, sum, body) "
+                "SELECT moved.thread, ?, new.part, ?, new.sum, new.body "
+                "FROM moved, unnest(?::bigint[], ?::bigint[], ?::bytea[]) AS new (part, sum, body))"
+            )
+            sent += [
+                row.step,
+                parts[0].before,
+                *map(list, zip(*((p.part, p.sum, p.body) for p in parts), strict=True)),
+            ]
+        sql += (
+            " INSERT INTO jianmu_step (thread, step, before, base, saved, sum, body) "
             "SELECT thread, ?, ?, ?, ?, ?, ? FROM moved"
         )
-        new = (row.step, row.before, row.base, row.saved, row.sum, row.body)
-        return self._write_one(sql, row.step, key, place.incarnation, place.step, *values, *new) == 1
+        return self._write_one(sql, *sent, *row[:6]) == 1
 
     def _reclaim(self) -> None:
         """PostgreSQL vacuums by itself."""
@@ -111,6 +127,9 @@ class _PostgresSession:
     def rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         cursor = self._connection.cursor(binary=True)
         return list(cursor.execute(_translated(sql), values).fetchall())
+
+    def each(self, sql: str, *values: object) -> Iterator[tuple[object, ...]]:
+        yield from self.rows(sql, *values)
 
     def run(self, sql: str, *values: object) -> int:
         return self._connection.execute(_translated(sql), values).rowcount

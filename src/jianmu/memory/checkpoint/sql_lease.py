@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -20,6 +20,10 @@ class Session(Protocol):
 
     def rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         """Return what a query finds."""
+        ...
+
+    def each(self, sql: str, *values: object) -> Iterator[tuple[object, ...]]:
+        """Yield what a query finds, row by row."""
         ...
 
     def run(self, sql: str, *values: object) -> int:

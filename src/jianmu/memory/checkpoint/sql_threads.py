@@ -11,11 +11,12 @@ from typing import TypeVar, cast
 from jianmu.errors import CheckpointArgumentError, CheckpointCorruptError, StorageError
 from jianmu.memory.checkpoint.arguments import check_thread_id
 from jianmu.memory.checkpoint.base import Cipher, JournalRecord
-from jianmu.memory.checkpoint.chain import RowCodec, id_bytes, thread_key
+from jianmu.memory.checkpoint.chain import RowCodec
 from jianmu.memory.checkpoint.content import from_text
 from jianmu.memory.checkpoint.journal import live_records
 from jianmu.memory.checkpoint.plain import encode_plain
 from jianmu.memory.checkpoint.sql_lease import Session, SqlLease, busy, holder_has_died, this_holder
+from jianmu.memory.checkpoint.sql_schema import id_bytes, thread_key
 
 __all__ = ["ATTEMPTS", "SqlThreads"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from jianmu.errors import CheckpointFormatError, StorageError
@@ -80,7 +80,10 @@ class SqliteCheckpointer(DeltaCheckpointer):
     def _write(self, work: Callable[[Session], T]) -> T:
         return self._file.write(lambda connection: work(_SqliteSession(connection)))
 
-    def _advance(self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]) -> bool:
+    def _advance(
+        self, key: bytes, place: Place, rows: Sequence[Row], condition: str, values: Sequence[object]
+    ) -> bool:
+        row = rows[0]
         move = (
             "UPDATE jianmu_thread SET step = ? "
             f"WHERE thread = ? AND incarnation = ? AND step = ? AND {condition}"
@@ -90,10 +93,12 @@ class SqliteCheckpointer(DeltaCheckpointer):
             moved = connection.execute(move, (row.step, key, place.incarnation, place.step, *values))
             if moved.rowcount != 1:
                 return False
-            connection.execute(
-                "INSERT INTO jianmu_step VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key, row.step, row.before, row.base, row.saved, row.sum, row.body),
-            )
+            connection.execute("INSERT INTO jianmu_step VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row[:6]))
+            for part in rows[1:]:
+                connection.execute(
+                    "INSERT INTO jianmu_part VALUES (?, ?, ?, ?, ?, ?)",
+                    (key, part.step, part.part, part.before, part.sum, part.body),
+                )
             return True
 
         return self._file.write(work)
@@ -113,6 +118,9 @@ class _SqliteSession:
 
     def rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
         return self._connection.execute(sql.replace(" FOR UPDATE", ""), values).fetchall()
+
+    def each(self, sql: str, *values: object) -> Iterator[tuple[object, ...]]:
+        return self._connection.execute(sql, values)
 
     def run(self, sql: str, *values: object) -> int:
         return self._connection.execute(sql.replace(" FOR UPDATE", ""), values).rowcount
