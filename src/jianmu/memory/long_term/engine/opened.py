@@ -1,0 +1,49 @@
+"""What reading and writing share: the open database, the embedder, how a memory is looked up."""
+
+from __future__ import annotations
+
+import time as clocks
+from collections.abc import Callable
+
+from jianmu.memory.long_term.engine.agreement import choose
+from jianmu.memory.long_term.engine.items import Row, new_id, storable
+from jianmu.memory.long_term.engine.tables import Database, Space, Tables
+from jianmu.retrieval.embedders.base import EmbedderChoice
+from jianmu.retrieval.rerank import Reranker
+from jianmu.retrieval.tokens import Analyzer
+
+__all__ = ["OpenedMemory"]
+
+
+class OpenedMemory:
+    """An open database with all that works on it; `EngineMemory` tells the arguments."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        embedder: EmbedderChoice,
+        reranker: Reranker | None = None,
+        clock: Callable[[], float] = clocks.time,
+        new_id: Callable[[], str] = new_id,
+    ) -> None:
+        self._database = database
+        self._reranker = reranker
+        self._clock = clock
+        self._new_id = new_id
+        self._analyzer = Analyzer()
+        recorded = database.read(lambda tables: tables.setting("embedder"))
+        self.embedder = choose(embedder, recorded)
+
+    def _find(
+        self, tables: Tables, path: str, memory_id: str, now: float, *, claim: bool = False
+    ) -> tuple[Space | None, Row | None]:
+        """The live item with this id or key, and its space; `claim` holds it against other writers."""
+        for space in tables.spaces(path, deep=False):
+            if claim:
+                space = tables.claim(path)
+            name = storable(memory_id, "memory_id")
+            row = tables.row(space, "uid", name) or tables.row_of_key(space, name)
+            if row is not None and (row.expires is None or row.expires > now):
+                return space, row
+        return None, None

@@ -1,0 +1,212 @@
+"""What is written: record, update, delete; each one transaction."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from jianmu.errors import MemoryInputError, MemoryNotFoundError
+from jianmu.memory.long_term.base import (
+    LongTermMemoryInput,
+    LongTermMemoryRecordResult,
+    Namespace,
+    RetrievedMemory,
+)
+from jianmu.memory.long_term.capabilities import refuse_unknown
+from jianmu.memory.long_term.engine.agreement import require_agreement
+from jianmu.memory.long_term.engine.embedding import SlotVectors, slot_vectors
+from jianmu.memory.long_term.engine.items import Draft, Row, draft_of, space_path, storable, to_json
+from jianmu.memory.long_term.engine.opened import OpenedMemory
+from jianmu.memory.long_term.engine.results import hit
+from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.memory.long_term.engine.times import When
+from jianmu.memory.long_term.engine.writing import Writer
+from jianmu.memory.long_term.inputs import namespace_tuple
+
+__all__ = ["Recording"]
+
+
+class Recording(OpenedMemory):
+    """The writing half of `EngineMemory`."""
+
+    def record(
+        self,
+        inputs: LongTermMemoryInput,
+        *,
+        namespace: Namespace | None = None,
+        key: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        time: When | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        ttl: float | None = None,
+        **kwargs: Any,
+    ) -> LongTermMemoryRecordResult:
+        """Keep a text verbatim; on disk when this returns.
+
+        A text that the namespace holds already (same after NFKC and collapsing white space; "tea" and "tea!"
+        differ) is counted, not stored again: status "duplicate". A `key` that names another text supersedes
+        it: status "updated", the old text goes into the item's history.
+
+        Args:
+            inputs: A text, a message, or messages, which are kept as one text of ``name: text`` lines.
+            namespace: Where; None is ``()``.
+            key: The caller's own name for the fact.
+            metadata: Plain JSON data.
+            time: When it was said or became true; by default the message's own time, else now. A datetime
+                without a zone is taken as UTC.
+            speaker: Who said it; by default the message's name or role.
+            session: Which conversation it belongs to: the texts beside it there help to find it.
+            ttl: Seconds until it is no longer returned.
+            kwargs: None are known; they are refused by name.
+
+        Raises:
+            TypeError: `inputs` or `namespace` is of the wrong kind.
+            ValueError: There is no text, or (MemoryInputError) an argument that cannot be used.
+            EmbedderError: The embedder failed; nothing was stored.
+            StorageError: The database refused; nothing was stored.
+        """
+        refuse_unknown(self, kwargs)
+        item = {
+            "inputs": inputs, "namespace": namespace, "key": key, "metadata": metadata, "time": time,
+            "speaker": speaker, "session": session, "ttl": ttl,
+        }  # fmt: skip
+        return self.record_many([item])[0]
+
+    def record_many(self, items: Iterable[Mapping[str, Any]]) -> builtins.list[LongTermMemoryRecordResult]:
+        """Record many items, each a dict of the arguments of `record`, in one transaction: all or none."""
+        now = self._clock()
+        drafts = [_draft(item, now) for item in items]
+        if not drafts:
+            return []
+        ready = slot_vectors(self._unknown(drafts), self.embedder)
+
+        def work(tables: Tables) -> builtins.list[LongTermMemoryRecordResult]:
+            require_agreement(tables, self.embedder, writing=True)
+            results: dict[int, LongTermMemoryRecordResult] = {}
+            for path in sorted({path for path, _ in drafts}):
+                writer = self._writer(tables, tables.claim(path), ready, now)
+                writer.sweep()
+                for at, (where, draft) in enumerate(drafts):
+                    if where == path:
+                        results[at] = writer.record(draft)
+                writer.finish()
+            return [results[at] for at in range(len(drafts))]
+
+        return self._database.write(work)
+
+    def update(
+        self,
+        memory_id: str,
+        content: str | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        time: When | None = None,
+        namespace: Namespace | None = None,
+    ) -> RetrievedMemory:
+        """Give a memory another text (the old one goes into its history), other metadata, or both.
+
+        Args:
+            memory_id: Its id, or a key that names it.
+            content: The new text; None keeps it.
+            metadata: The new metadata, in place of the old; None keeps it.
+            time: Since when the new text is true; now by default.
+            namespace: Where it is.
+
+        Returns:
+            The memory as it is now.
+
+        Raises:
+            MemoryNotFoundError: There is none with this id here.
+            MemoryInputError: Another memory of the namespace has this very text.
+        """
+        path, now = space_path(namespace_tuple(namespace)), self._clock()
+        draft = None if content is None else draft_of(content, now=now, metadata=metadata, time=time)
+        fresh = None if metadata is None else to_json(metadata)
+        ready = slot_vectors([draft] if draft is not None else [], self.embedder)
+
+        def work(tables: Tables) -> RetrievedMemory:
+            require_agreement(tables, self.embedder, writing=True)
+            space, row = self._find(tables, path, memory_id, now, claim=True)
+            if row is None or space is None:
+                raise MemoryNotFoundError(
+                    f"no memory {memory_id!r} in namespace {namespace_tuple(namespace)!r}"
+                )
+            writer = self._writer(tables, space, ready, now)
+            if draft is None or draft.digest == row.digest:
+                writer.change_metadata(row, row.metadata if fresh is None else fresh)
+            else:
+                twin = tables.row(space, "digest", draft.digest)
+                if twin is not None:
+                    raise MemoryInputError(
+                        f"memory {twin.uid!r} has this text already; delete one of the two"
+                    )
+                kept = row.metadata if fresh is None else fresh
+                writer.replace(row, content=draft.content, metadata=kept, time=draft.time, day=draft.day)
+            writer.finish()
+            return hit(row)
+
+        return self._database.write(work)
+
+    def delete(self, memory_id: str, *, namespace: Namespace | None = None) -> bool:
+        """Remove a memory with its history; False when there is none.
+
+        Args:
+            memory_id: Its id; or a key, which is taken off it (it goes with its last key).
+            namespace: Where it is.
+        """
+        path, now = space_path(namespace_tuple(namespace)), self._clock()
+
+        def work(tables: Tables) -> bool:
+            space, row = self._find(tables, path, memory_id, now, claim=True)
+            if space is None or row is None:
+                return False
+            writer = self._writer(tables, space, {}, now)
+            if row.uid == memory_id:
+                writer.drop(row)
+            else:
+                writer.drop_key(row, memory_id)
+            writer.finish()
+            return True
+
+        return self._database.write(work)
+
+    def delete_all(self, namespace: Namespace) -> int:
+        """Remove every memory of exactly this namespace; how many there were."""
+        path = space_path(namespace_tuple(namespace))
+        return self._database.write(
+            lambda tables: sum(tables.clear(space) for space in tables.spaces(path, deep=False))
+        )
+
+    def _writer(self, tables: Tables, space: Space, ready: SlotVectors, now: float) -> Writer:
+        def embed(row: Row | Draft) -> Sequence[bytes | None]:
+            found = ready.get(row.digest)
+            return found if found is not None else next(iter(slot_vectors([row], self.embedder).values()), ())
+
+        return Writer(tables, space, analyzer=self._analyzer, embed=embed, now=now, new_id=self._new_id)
+
+    def _unknown(self, drafts: Sequence[tuple[str, Draft]]) -> builtins.list[Draft]:
+        """The drafts whose text is new: a repeated one is not embedded again."""
+        if self.embedder is None:
+            return []
+
+        def work(tables: Tables) -> builtins.list[Draft]:
+            spaces = {path: tables.spaces(path, deep=False) for path in {path for path, _ in drafts}}
+            return [
+                draft
+                for path, draft in drafts
+                if not any(tables.row(space, "digest", draft.digest) for space in spaces[path])
+            ]
+
+        return self._database.read(work)
+
+
+def _draft(item: Mapping[str, Any], now: float) -> tuple[str, Draft]:
+    arguments = dict(item)
+    namespace = namespace_tuple(arguments.pop("namespace", None))
+    for part in namespace:
+        storable(part, "a part of the namespace")
+    if "inputs" not in arguments:
+        raise MemoryInputError("an item of record_many needs 'inputs'")
+    return space_path(namespace), draft_of(arguments.pop("inputs"), now=now, **arguments)
