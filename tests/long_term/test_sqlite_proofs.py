@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from jianmu.memory.long_term.engine.segments import unpack_row
 from jianmu.memory.long_term.sqlite import SqliteLongTermMemory
+from jianmu.retrieval.bm25 import POSTING_SIZE
 from tests.long_term.embedders import hashed
 
 ROOT = Path(__file__).parents[2]
 WRITER = """
 import sys
+from jianmu.memory.long_term.engine.segments import unpack_row
 from jianmu.memory.long_term.sqlite import SqliteLongTermMemory
 from tests.long_term.embedders import hashed
 path, name, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -49,8 +52,9 @@ def assert_both_legs_agree(path: Path) -> None:
         assert all(vector is not None for _, vector in rows)
         posted = {
             int.from_bytes(entries[at : at + 4], "little")
-            for (entries,) in connection.execute("SELECT entries FROM memory_posting")
-            for at in range(0, len(entries), 8)
+            for (row,) in connection.execute("SELECT entries FROM memory_posting")
+            for entries in unpack_row(row).values()
+            for at in range(0, len(entries), POSTING_SIZE)
         }
         assert posted == slots
         documents = connection.execute("SELECT coalesce(sum(documents), 0) FROM memory_space").fetchone()

@@ -25,6 +25,7 @@ __all__ = [
     "QueryTerm",
     "idf",
     "pack",
+    "pack_terms",
     "remove",
     "score_postings",
     "term_score",
@@ -87,6 +88,34 @@ def pack(postings: Iterable[Posting]) -> bytes:
         )
         for p in postings
     )
+
+
+def pack_terms(
+    slot: int,
+    own: Mapping[str, int],
+    context: Mapping[str, int],
+    forms: Mapping[str, int],
+    length: int,
+) -> list[tuple[str, bytes]]:
+    """The packed posting of each term of one text: `pack` for a whole text at once."""
+    lengths = (
+        min(length, _LONGEST) | min(sum(context.values()), _MOST) << 12 if context else min(length, _LONGEST)
+    )
+    put = _LAYOUT.pack
+    if not context:
+        return [(term, put(slot, min(count, _MOST), forms[term], lengths)) for term, count in own.items()]
+    return [
+        (
+            term,
+            put(
+                slot,
+                min(own.get(term, 0), _MOST) | min(context.get(term, 0), _MOST) << 4,
+                forms.get(term, 0),
+                lengths,
+            ),
+        )
+        for term in {**own, **context}
+    ]
 
 
 def unpack(entries: bytes) -> list[Posting]:

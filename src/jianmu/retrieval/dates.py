@@ -20,12 +20,14 @@ _MONTHS = {
     )
     for name in names.split()
 }  # fmt: skip
+_STARTS = tuple(sorted({name[:3] for name in _MONTHS}))
 _MONTH = "(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 _CN_DIGITS = {c: n for n, c in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
 _CN = "[〇零一二三四五六七八九十]"
 _END = r"(?![\w])"
+_HINTS = re.compile(r"[\d月年]")
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -65,6 +67,10 @@ class DateMention:
 def date_mentions(text: str) -> list[DateMention]:
     """The dates that `text` names, most specific reading of each place, no duplicates."""
     text = unicodedata.normalize("NFKC", text)
+    if not _HINTS.search(text):  # every pattern needs one of these, or the name of a month
+        lower = text.lower()
+        if not any(name in lower for name in _STARTS):
+            return []
     taken: list[tuple[int, int]] = []
     found: dict[DateMention, None] = {}
     for pattern in _PATTERNS:

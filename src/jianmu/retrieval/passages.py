@@ -26,7 +26,7 @@ def split_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
 
     A text that is not long comes back as one passage, a sentence without an end is cut hard.
     """
-    if len(text) <= words or word_count(text) <= words * 1.5:
+    if len(text) <= words * 1.5 or word_count(text) <= words * 1.5:
         return [text]
     passages: list[str] = []
     current: list[str] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -35,12 +35,14 @@ _PIECES = re.compile(
     rf"|(?P<word>_*{_LETTER}+(?:(?:['\u2019.\-\u2010\u2011/:@]|_+){_LETTER}+)*)"
     rf"|(?P<symbol>[{_SYMBOL}])"
 )
+_ASCII_PIECES = re.compile(r"_*[A-Za-z0-9]+(?:(?:['.\-/:@]|_+)[A-Za-z0-9]+)*")  # the same for plain ASCII
 _JOINERS = re.compile(r"['\u2019.\-\u2010\u2011/:@_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _CONTRACTION = re.compile(r"[^\W\d_]+['\u2019][a-zA-Z]{1,2}")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _NUMBER = re.compile(r"\d+(?:[.:/\-]\d+)+")
+_SNOWBALL = "3.1."
 _LONGEST = 64
 """Longer "words" are data (base64, hashes): their first characters stand for them."""
 
@@ -62,19 +64,32 @@ class Term:
 
 
 class Analyzer:
-    """Turns text into terms; safe to share between threads, remembers the stems it has seen."""
+    """Turns text into terms; safe to share between threads, remembers the words it has seen."""
 
     id = ANALYZER_ID
 
     def __init__(self, cache_size: int = 50_000) -> None:
-        self._stems: dict[str, str] = {}
+        self._words: dict[str, tuple[Term, ...]] = {}
         self._cache_size = cache_size
         self._lock = threading.Lock()
-        self._stemmer: _Stemmer | None = None
+        self._stemmer: Callable[[str], str] | None = None
 
     def terms(self, text: str) -> list[Term]:
         """All terms of `text` in order, with repetitions."""
-        return list(self._scan(unicodedata.normalize("NFKC", text)))
+        found: list[Term] = []
+        if text.isascii():
+            for piece in _ASCII_PIECES.findall(text):
+                found += self._words.get(piece) or self._learn(piece)
+            return found
+        for match in _PIECES.finditer(unicodedata.normalize("NFKC", text)):
+            piece = match.group()
+            if match.lastgroup == "unspaced":
+                found += _ngrams(piece)
+            elif match.lastgroup == "symbol":
+                found.append(Term(piece, 1))
+            else:
+                found += self._words.get(piece) or self._learn(piece)
+        return found
 
     def query_terms(self, text: str) -> dict[str, int]:
         """The terms to look up for a question, each with the form bits asked for; stop words are left out.
@@ -92,15 +107,13 @@ class Analyzer:
         """How long a text is, in words (or bigrams) that are no stop words."""
         return sum(term.weight for term in terms if term.text not in ENGLISH)
 
-    def _scan(self, text: str) -> Iterator[Term]:
-        for match in _PIECES.finditer(text):
-            piece = match.group()
-            if match.lastgroup == "unspaced":
-                yield from _ngrams(piece)
-            elif match.lastgroup == "symbol":
-                yield Term(piece, 1)
-            else:
-                yield from (term for term in self._word(piece) if term.text)  # an accent alone is none
+    def _learn(self, piece: str) -> tuple[Term, ...]:
+        terms = tuple(term for term in self._word(piece) if term.text)  # an accent alone is none
+        with self._lock:
+            if len(self._words) >= self._cache_size:
+                self._words.clear()
+            self._words[piece] = terms
+        return terms
 
     def _word(self, piece: str) -> Iterator[Term]:
         piece = _POSSESSIVE.sub("", piece.strip("_"))
@@ -122,28 +135,29 @@ class Analyzer:
     def _stem(self, word: str) -> str:
         if len(word) < 3 or not (word.isascii() and word.isalpha()):
             return word
-        stem = self._stems.get(word)
-        if stem is None:
-            with self._lock:  # the stemmer keeps state while it works
-                if self._stemmer is None:
-                    self._stemmer = _Stemmer()
-                stem = self._stemmer.stem(word)
-                if len(self._stems) >= self._cache_size:
-                    self._stems.clear()
-                self._stems[word] = stem
-        return stem
+        with self._lock:  # the stemmer keeps state while it works
+            if self._stemmer is None:
+                self._stemmer = _english_stemmer()
+            return self._stemmer(word)
 
 
-class _Stemmer:
-    """Snowball's English stemmer, in pure Python whatever else is installed, so that stored stems agree."""
+def _english_stemmer() -> Callable[[str], str]:
+    """Snowball's English stemmer: in C where PyStemmer is installed in the same version, else in Python.
 
-    def __init__(self) -> None:
-        from snowballstemmer.english_stemmer import EnglishStemmer
+    Both are generated from one source, so that stored stems agree.
+    """
+    try:
+        import Stemmer
+    except ImportError:
+        pass
+    else:
+        if Stemmer.version().startswith(_SNOWBALL):
+            in_c: Callable[[str], str] = Stemmer.Stemmer("english", 0).stemWord
+            return in_c
+    from snowballstemmer.english_stemmer import EnglishStemmer
 
-        self._english = EnglishStemmer()
-
-    def stem(self, word: str) -> str:
-        return str(self._english.stemWord(word))
+    in_python: Callable[[str], str] = EnglishStemmer().stemWord
+    return in_python
 
 
 def _fold(word: str) -> str:

@@ -31,8 +31,12 @@ def quantize(vectors: npt.ArrayLike) -> list[bytes]:
     matrix = unit(vectors)
     scales = np.abs(matrix).max(axis=1) / 127
     scales[scales == 0] = 1
-    cells = np.rint(matrix / scales[:, None]).astype(np.int8)
-    return [struct.pack("<f", scale) + row.tobytes() for scale, row in zip(scales, cells, strict=True)]
+    size = matrix.shape[1] + 4
+    packed = np.empty((len(matrix), size), np.uint8)
+    packed[:, :4] = scales.astype("<f4")[:, None].view(np.uint8)
+    packed[:, 4:] = np.rint(matrix / scales[:, None]).astype(np.int8).view(np.uint8)
+    whole = packed.tobytes()
+    return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
 def dequantize(blob: bytes) -> npt.NDArray[np.float32]:

@@ -63,14 +63,14 @@ def slot_vectors(rows: Sequence[Row | Draft], embedder: Embedder | None) -> Slot
 
     texts = {row.digest: texts_to_embed(row) for row in rows}
     vectors = unit(embed_texts(embedder, [text for some in texts.values() for text in some]))
+    packed = quantize(vectors)
     found: dict[bytes, Sequence[bytes | None]] = {}
     at = 0
     for digest, some in texts.items():
-        mine = vectors[at : at + len(some)]
+        here = slice(at, at + len(some))
         at += len(some)
-        if slots_of(len(some)) > len(some):
-            mine = unit([mine.mean(axis=0), *mine])
-        found[digest] = list(quantize(mine))
+        whole = quantize(vectors[here].mean(axis=0)) if slots_of(len(some)) > len(some) else []
+        found[digest] = whole + packed[here]
     return found
 
 

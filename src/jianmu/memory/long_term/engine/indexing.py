@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from jianmu.memory.long_term.engine.items import Draft, Row, named_speaker
 from jianmu.memory.long_term.engine.times import to_date
-from jianmu.retrieval.bm25 import Posting
+from jianmu.retrieval.bm25 import pack_terms
 from jianmu.retrieval.dates import date_mentions, date_terms
 from jianmu.retrieval.passages import split_passages
 from jianmu.retrieval.stopwords import ENGLISH
-from jianmu.retrieval.tokens import Analyzer, Term
+from jianmu.retrieval.tokens import Analyzer
 
 __all__ = ["IndexedPassage", "context_terms", "index_text", "slots_of", "texts_to_embed"]
 
@@ -34,17 +34,9 @@ class IndexedPassage:
         """Every term that has a posting."""
         return {*self.own, *self.context}
 
-    def posting(self, term: str, slot: int) -> Posting:
-        """The posting of one of the terms."""
-        context_length = sum(self.context.values())
-        return Posting(
-            slot,
-            self.own.get(term, 0),
-            self.context.get(term, 0),
-            self.forms.get(term, 0),
-            self.length,
-            context_length,
-        )
+    def postings(self, slot: int) -> list[tuple[str, bytes]]:
+        """Each term with its packed posting."""
+        return pack_terms(slot, self.own, self.context, self.forms, self.length)
 
 
 def index_text(analyzer: Analyzer, row: Row | Draft, before: Sequence[str] = ()) -> list[IndexedPassage]:
@@ -55,15 +47,22 @@ def index_text(analyzer: Analyzer, row: Row | Draft, before: Sequence[str] = ())
         row: The text, its speaker and its day.
         before: Terms of the message before, from `context_terms`; used when the text is short.
     """
-    shared = _facts(analyzer, row)
+    speaker = named_speaker(row)
+    named = [] if speaker is None else analyzer.terms(speaker)
+    day = date_terms(to_date(row.day))
     passages = []
     for text in split_passages(row.content):
         passage = IndexedPassage()
         terms = analyzer.terms(text)
         passage.length = analyzer.length(terms)
-        for term in (*terms, *shared, *_dates(text)):
-            passage.own[term.text] = passage.own.get(term.text, 0) + 1
-            passage.forms[term.text] = passage.forms.get(term.text, 0) | term.form
+        own, forms = passage.own, passage.forms
+        for term in (*terms, *named):
+            name = term.text
+            own[name] = own.get(name, 0) + 1
+            forms[name] = forms.get(name, 0) | term.form
+        for name in (*day, *_dates(text)):
+            own[name] = own.get(name, 0) + 1
+            forms.setdefault(name, 0)
         passages.append(passage)
     if len(passages) == 1 and passages[0].length <= CONTEXT_UP_TO:
         for name in before:
@@ -92,12 +91,5 @@ def texts_to_embed(row: Row | Draft) -> list[str]:
     return passages
 
 
-def _facts(analyzer: Analyzer, row: Row | Draft) -> list[Term]:
-    """Who said it and on which day, as terms."""
-    speaker = named_speaker(row)
-    terms = [] if speaker is None else analyzer.terms(speaker)
-    return terms + [Term(name, 0, 0) for name in date_terms(to_date(row.day))]
-
-
-def _dates(text: str) -> list[Term]:
-    return [Term(name, 0, 0) for mention in date_mentions(text) for name in date_terms(mention)]
+def _dates(text: str) -> list[str]:
+    return [name for mention in date_mentions(text) for name in date_terms(mention)]

@@ -103,7 +103,7 @@ def draft_of(
         MemoryInputError: An argument that cannot be used.
     """
     content = storable(input_text(inputs), "the text")
-    message = inputs if isinstance(inputs, Message) else Message(role="user")
+    message = inputs if isinstance(inputs, Message) else None
     if key is not None and not _is_name(key):
         raise MemoryInputError("key has to be a non-empty string or None")
     for name, value in (("speaker", speaker), ("session", session)):
@@ -111,9 +111,11 @@ def draft_of(
             raise MemoryInputError(f"{name} has to be a string or None, not a {type(value).__name__}")
     if ttl is not None and (isinstance(ttl, bool) or not _positive(ttl)):
         raise MemoryInputError("ttl is in seconds and has to be above 0, or None")
-    said: When | None = time if time is not None else message.time
-    if speaker is None and isinstance(inputs, Message):
-        speaker = message.name or message.role
+    said: When | None = time
+    if message is not None:
+        said = message.time if said is None else said
+        speaker = message.name or message.role if speaker is None else speaker
+        metadata = {**message.metadata, **(metadata or {})}
     return Draft(
         content=content,
         digest=digest_of(content),
@@ -122,7 +124,7 @@ def draft_of(
         dated=said is not None,
         speaker=None if speaker is None else storable(speaker, "speaker"),
         session=None if session is None else storable(session, "session"),
-        metadata=to_json({**message.metadata, **(metadata or {})}),
+        metadata=to_json(metadata or {}),
         key=None if key is None else storable(key, "key"),
         expires=None if ttl is None else now + ttl,
     )
@@ -187,6 +189,8 @@ def to_json(metadata: Mapping[str, Any]) -> str:
     Raises:
         MemoryInputError: It would not come back equal.
     """
+    if not metadata:
+        return "{}"
     try:
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False)
         text.encode("utf-8")

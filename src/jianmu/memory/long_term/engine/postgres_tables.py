@@ -8,12 +8,13 @@ until enough rows of the namespace are found. Where a namespace is small the pla
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jianmu.errors import LongTermMemoryError, StorageError
-from jianmu.memory.long_term.engine.tables import Space, Tables
-from jianmu.retrieval.bm25 import POSTING_SIZE, Posting, pack, remove
+from jianmu.memory.long_term.engine.segments import PostingRow
+from jianmu.memory.long_term.engine.spaces import SELECT_SPACE, Space, space_of
+from jianmu.memory.long_term.engine.tables import FIRST_FORMAT, Tables
 from jianmu.storage.postgres import PostgresConnection, PostgresPool
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["PostgresDatabase"]
 
 T = TypeVar("T")
 
-_BLOCK = 96
 _KIND = "memory"
 _LARGEST_ID = 2**31 - 1
 _EXACT_UP_TO = 20_000
@@ -38,7 +38,8 @@ _TABLES = (
     """
     CREATE TABLE IF NOT EXISTS memory_space (
         path TEXT COLLATE "C" PRIMARY KEY, id BIGINT NOT NULL UNIQUE, items BIGINT NOT NULL,
-        slots BIGINT NOT NULL, documents BIGINT NOT NULL, words BIGINT NOT NULL, epoch BIGINT NOT NULL
+        slots BIGINT NOT NULL, documents BIGINT NOT NULL, words BIGINT NOT NULL, epoch BIGINT NOT NULL,
+        segments BYTEA NOT NULL
     )
     """,
     """
@@ -70,8 +71,8 @@ _TABLES = (
     """,
     """
     CREATE TABLE IF NOT EXISTS memory_posting (
-        space BIGINT NOT NULL, term TEXT COLLATE "C" NOT NULL, first BIGINT NOT NULL, entries BYTEA NOT NULL,
-        PRIMARY KEY (space, term, first)
+        space BIGINT NOT NULL, segment BIGINT NOT NULL, term TEXT COLLATE "C" NOT NULL, first BIGINT NOT NULL,
+        entries BYTEA NOT NULL, PRIMARY KEY (space, segment, term, first)
     )
     """,
     """
@@ -86,7 +87,7 @@ _TABLES = (
     )
     """,
 )
-_MIGRATIONS = (_TABLES,)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES)
 _ALL = ("item", "key", "version", "posting", "passage", "staged", "space")
 
 
@@ -165,6 +166,8 @@ def _migrate(connection: PostgresConnection) -> None:
             f"the memory tables have version {version}, and this jianmu reads up to {len(_MIGRATIONS)}: "
             "upgrade jianmu"
         )
+    if version == 1:
+        raise LongTermMemoryError(FIRST_FORMAT)
     _require_pgvector(connection)
     for statements in _MIGRATIONS[version:]:
         for statement in statements:
@@ -208,68 +211,35 @@ class PostgresTables(Tables):
 
     def claim(self, path: str) -> Space:
         """The space of a path, made if need be; its row keeps other writers out."""
-        columns = "SELECT id, path, items, slots, documents, words, epoch FROM memory_space"
         while True:
-            found = self.all(f"{columns} WHERE path = ? FOR UPDATE", (path,))
+            found = self.all(f"{SELECT_SPACE} WHERE path = ? FOR UPDATE", (path,))
             if found:
-                return Space(*found[0])
+                return space_of(found[0])
             self.run(
-                "INSERT INTO memory_space (path, id, items, slots, documents, words, epoch)"
-                " VALUES (?, ?, 0, 0, 0, 0, 0) ON CONFLICT (path) DO NOTHING",
+                "INSERT INTO memory_space (path, id, items, slots, documents, words, epoch, segments)"
+                " VALUES (?, ?, 0, 0, 0, 0, 0, '') ON CONFLICT (path) DO NOTHING",
                 (path, self._draw(_LARGEST_ID)),
             )
 
     # -- words ----------------------------------------------------------------------------------------
 
-    def postings(self, space: Space, terms: Iterable[str]) -> dict[str, list[bytes]]:
-        """Packed postings of the terms that occur, in blocks."""
-        sql = (
-            "SELECT term, entries FROM memory_posting WHERE space = ? AND term = ANY(?) ORDER BY term, first"
+    def posting_rows(
+        self, space: Space, places: Sequence[tuple[int, str, int]]
+    ) -> list[tuple[int, PostingRow]]:
+        """For each (segment, term, slot) the last row of the segment whose key is not above it."""
+        if not places:
+            return []
+        segments, terms, slots = (list(column) for column in zip(*places, strict=True))
+        found = self.all(
+            "SELECT place.number, row.term, row.first, row.entries"
+            " FROM unnest(?::bigint[], ?::text[], ?::bigint[])"
+            " WITH ORDINALITY AS place (segment, term, slot, number), LATERAL ("
+            " SELECT term, first, entries FROM memory_posting WHERE space = ? AND segment = place.segment"
+            ' AND (term, first) <= (place.term COLLATE "C", place.slot)'
+            " ORDER BY term DESC, first DESC LIMIT 1) AS row",
+            (segments, terms, slots, space.id),
         )
-        found: dict[str, list[bytes]] = {}
-        for term, entries in self.all(sql, (space.id, list(terms))):
-            found.setdefault(term, []).append(entries)
-        return found
-
-    def add_postings(self, space: Space, postings: Mapping[str, Sequence[Posting]]) -> None:
-        """Append to the last block of each term, then begin new ones."""
-        last = {
-            term: (first, entries)
-            for term, first, entries in self.all(
-                "SELECT DISTINCT ON (term) term, first, entries FROM memory_posting"
-                " WHERE space = ? AND term = ANY(?) ORDER BY term, first DESC",
-                (space.id, list(postings)),
-            )
-        }
-        changed: list[tuple[bytes, int, str, int]] = []
-        added: list[tuple[int, str, int, bytes]] = []
-        for term, new in sorted(postings.items()):
-            room = 0
-            if term in last:
-                first, entries = last[term]
-                room = max(0, _BLOCK - len(entries) // POSTING_SIZE)
-                if room:
-                    changed.append((entries + pack(new[:room]), space.id, term, first))
-            for start in range(room, len(new), _BLOCK):
-                part = new[start : start + _BLOCK]
-                added.append((space.id, term, part[0].slot, pack(part)))
-        where = "WHERE space = ? AND term = ? AND first = ?"
-        self.run_many(f"UPDATE memory_posting SET entries = ? {where}", changed)  # noqa: S608 - constant
-        self.run_many("INSERT INTO memory_posting (space, term, first, entries) VALUES (?, ?, ?, ?)", added)
-
-    def remove_postings(self, space: Space, slots: Mapping[int, Iterable[str]]) -> None:
-        """Rewrite the blocks that hold these slots; an empty one goes."""
-        for slot, terms in slots.items():
-            blocks = self.all(
-                "SELECT DISTINCT ON (term) term, first, entries FROM memory_posting"
-                " WHERE space = ? AND term = ANY(?) AND first <= ? ORDER BY term, first DESC",
-                (space.id, list(terms), slot),
-            )
-            kept = [(left, space.id, t, first) for t, first, e in blocks if (left := remove(e, slot))]
-            gone = [(space.id, t, first) for t, first, e in blocks if not remove(e, slot)]
-            where = "WHERE space = ? AND term = ? AND first = ?"
-            self.run_many(f"UPDATE memory_posting SET entries = ? {where}", kept)  # noqa: S608 - constant
-            self.run_many(f"DELETE FROM memory_posting {where}", gone)  # noqa: S608 - constant
+        return [(int(number) - 1, (term, first, entries)) for number, term, first, entries in found]
 
     # -- vectors --------------------------------------------------------------------------------------
 

@@ -80,17 +80,20 @@ class Recording(OpenedMemory):
         drafts = [_draft(item, now) for item in items]
         if not drafts:
             return []
-        ready = slot_vectors(self._unknown(drafts), self.embedder)
+        places: dict[str, builtins.list[int]] = {}
+        for at, (path, _) in enumerate(drafts):
+            places.setdefault(path, []).append(at)
+        ready = slot_vectors(self._unknown(drafts, places), self.embedder)
 
         def work(tables: Tables) -> builtins.list[LongTermMemoryRecordResult]:
             require_agreement(tables, self.embedder, writing=True)
             results: dict[int, LongTermMemoryRecordResult] = {}
-            for path in sorted({path for path, _ in drafts}):
+            for path in sorted(places):
                 writer = self._writer(tables, tables.claim(path), ready, now)
                 writer.sweep()
-                for at, (where, draft) in enumerate(drafts):
-                    if where == path:
-                        results[at] = writer.record(draft)
+                writer.expect(drafts[at][1] for at in places[path])
+                for at in places[path]:
+                    results[at] = writer.record(drafts[at][1])
                 writer.finish()
             return [results[at] for at in range(len(drafts))]
 
@@ -186,18 +189,21 @@ class Recording(OpenedMemory):
 
         return Writer(tables, space, analyzer=self._analyzer, embed=embed, now=now, new_id=self._new_id)
 
-    def _unknown(self, drafts: Sequence[tuple[str, Draft]]) -> builtins.list[Draft]:
+    def _unknown(
+        self, drafts: Sequence[tuple[str, Draft]], places: Mapping[str, Sequence[int]]
+    ) -> builtins.list[Draft]:
         """The drafts whose text is new: a repeated one is not embedded again."""
         if self.embedder is None:
             return []
 
         def work(tables: Tables) -> builtins.list[Draft]:
-            spaces = {path: tables.spaces(path, deep=False) for path in {path for path, _ in drafts}}
-            return [
-                draft
-                for path, draft in drafts
-                if not any(tables.row(space, "digest", draft.digest) for space in spaces[path])
-            ]
+            new: builtins.list[Draft] = []
+            for path, some in places.items():
+                digests = {drafts[at][1].digest for at in some}
+                for space in tables.spaces(path, deep=False):
+                    digests -= tables.known(space, "digest", digests)
+                new += [drafts[at][1] for at in some if drafts[at][1].digest in digests]
+            return new
 
         return self._database.read(work)
 

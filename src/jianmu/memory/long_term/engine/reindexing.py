@@ -107,6 +107,7 @@ class Reindexing:
         for table in ("passage", "posting"):
             tables.run(f"DELETE FROM memory_{table} WHERE space = ?", (space.id,))  # noqa: S608 - literal names
         space.slots = space.documents = space.words = 0
+        space.segments = []
         space.epoch += 1
         count, above = 0, -1
         while rows := tables.everything(space, above, _READ_AT_ONCE):

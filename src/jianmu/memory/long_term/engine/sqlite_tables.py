@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jianmu.errors import StorageError
-from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.errors import LongTermMemoryError, StorageError
+from jianmu.memory.long_term.engine.segments import PostingRow
+from jianmu.memory.long_term.engine.spaces import Space
+from jianmu.memory.long_term.engine.tables import FIRST_FORMAT, Tables
 from jianmu.memory.long_term.engine.vector_cache import VectorCache
-from jianmu.retrieval.bm25 import POSTING_SIZE, Posting, pack, remove
 from jianmu.storage.sqlite import SqliteFile
 
 if TYPE_CHECKING:
@@ -25,15 +26,14 @@ __all__ = ["SqliteDatabase"]
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x4A6D4C74  # "JmLt"
-_BLOCK = 96
-"""Postings in one row: small enough that a row stays inside its page."""
 _LOADED_AT_ONCE = 4_096
 
 _SCHEMA = """
 CREATE TABLE memory_setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE memory_space (
     id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL UNIQUE, items INTEGER NOT NULL,
-    slots INTEGER NOT NULL, documents INTEGER NOT NULL, words INTEGER NOT NULL, epoch INTEGER NOT NULL
+    slots INTEGER NOT NULL, documents INTEGER NOT NULL, words INTEGER NOT NULL, epoch INTEGER NOT NULL,
+    segments BLOB NOT NULL
 );
 CREATE TABLE memory_item (
     id INTEGER PRIMARY KEY, uid TEXT NOT NULL, space INTEGER NOT NULL, slot INTEGER NOT NULL,
@@ -55,8 +55,8 @@ CREATE TABLE memory_version (
     metadata TEXT NOT NULL, time REAL NOT NULL, until REAL NOT NULL, PRIMARY KEY (space, uid, number)
 );
 CREATE TABLE memory_posting (
-    space INTEGER NOT NULL, term TEXT NOT NULL, first INTEGER NOT NULL, entries BLOB NOT NULL,
-    PRIMARY KEY (space, term, first)
+    space INTEGER NOT NULL, segment INTEGER NOT NULL, term TEXT NOT NULL, first INTEGER NOT NULL,
+    entries BLOB NOT NULL, PRIMARY KEY (space, segment, term, first)
 ) WITHOUT ROWID;
 CREATE TABLE memory_passage (
     space INTEGER NOT NULL, slot INTEGER NOT NULL, item INTEGER NOT NULL, vector BLOB,
@@ -71,6 +71,13 @@ CREATE TABLE memory_staged (
 def _make_tables(connection: sqlite3.Connection) -> None:
     for statement in _SCHEMA.split(";\n"):
         connection.execute(statement)
+
+
+def _refuse_first_format(connection: sqlite3.Connection) -> None:
+    """Version 1, before the first release, had another word index."""
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(memory_posting)")}
+    if "segment" not in columns:
+        raise LongTermMemoryError(FIRST_FORMAT)
 
 
 def _delete_securely(connection: sqlite3.Connection) -> None:
@@ -93,7 +100,7 @@ class SqliteDatabase:
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_make_tables],
+            migrations=[_make_tables, _refuse_first_format],
             timeout=timeout,
             prepare=_delete_securely,
         )
@@ -161,63 +168,23 @@ class SqliteTables(Tables):
         if found:
             return found[0]
         self.run(
-            "INSERT INTO memory_space (path, items, slots, documents, words, epoch)"
-            " VALUES (?, 0, 0, 0, 0, 0)",
+            "INSERT INTO memory_space (path, items, slots, documents, words, epoch, segments)"
+            " VALUES (?, 0, 0, 0, 0, 0, x'')",
             (path,),
         )
         return self.spaces(path, deep=False)[0]
 
-    def postings(self, space: Space, terms: Iterable[str]) -> dict[str, list[bytes]]:
-        """Packed postings of the terms that occur, in blocks."""
-        sql = "SELECT entries FROM memory_posting WHERE space = ? AND term = ?"
-        found = {term: [row[0] for row in self.all(sql, (space.id, term))] for term in terms}
-        return {term: blocks for term, blocks in found.items() if blocks}
-
-    def add_postings(self, space: Space, postings: Mapping[str, Sequence[Posting]]) -> None:
-        """Append to the last block of each term, then begin new ones."""
-        last = (
-            "SELECT first, entries FROM memory_posting WHERE space = ? AND term = ?"
-            " ORDER BY first DESC LIMIT 1"
+    def posting_rows(
+        self, space: Space, places: Sequence[tuple[int, str, int]]
+    ) -> list[tuple[int, PostingRow]]:
+        """For each (segment, term, slot) the last row of the segment whose key is not above it."""
+        sql = (
+            "SELECT term, first, entries FROM memory_posting WHERE space = ? AND segment = ?"
+            " AND (term, first) <= (?, ?) ORDER BY term DESC, first DESC LIMIT 1"
         )
-        changed: list[tuple[bytes, int, str, int]] = []
-        added: list[tuple[int, str, int, bytes]] = []
-        for term, new in sorted(postings.items()):
-            room = 0
-            found = self.all(last, (space.id, term))
-            if found:
-                first, entries = found[0]
-                room = max(0, _BLOCK - len(entries) // POSTING_SIZE)
-                if room:
-                    changed.append((entries + pack(new[:room]), space.id, term, first))
-            for start in range(room, len(new), _BLOCK):
-                part = new[start : start + _BLOCK]
-                added.append((space.id, term, part[0].slot, pack(part)))
-        if changed:
-            self.run_many(
-                "UPDATE memory_posting SET entries = ? WHERE space = ? AND term = ? AND first = ?", changed
-            )
-        self.run_many("INSERT INTO memory_posting (space, term, first, entries) VALUES (?, ?, ?, ?)", added)
-
-    def remove_postings(self, space: Space, slots: Mapping[int, Iterable[str]]) -> None:
-        """Rewrite the blocks that hold these slots; an empty one goes."""
-        block = (
-            "SELECT first, entries FROM memory_posting"
-            " WHERE space = ? AND term = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-        )
-        for slot, terms in slots.items():
-            for term in terms:
-                for first, entries in self.all(block, (space.id, term, slot)):
-                    left = remove(entries, slot)
-                    where = (space.id, term, first)
-                    if left:
-                        sql = (
-                            "UPDATE memory_posting SET entries = ? WHERE space = ? AND term = ? AND first = ?"
-                        )
-                        self.run(sql, (left, *where))
-                    else:
-                        self.run(
-                            "DELETE FROM memory_posting WHERE space = ? AND term = ? AND first = ?", where
-                        )
+        execute, id = self._connection.execute, space.id
+        found = ((at, execute(sql, (id, *place)).fetchone()) for at, place in enumerate(places))
+        return [(at, row) for at, row in found if row is not None]
 
     def add_passages(self, space: Space, passages: Sequence[tuple[int, int, bytes | None]]) -> None:
         """Add (slot, item id, quantized vector or None)."""

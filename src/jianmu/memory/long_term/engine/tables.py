@@ -7,45 +7,31 @@ used twice.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from jianmu.memory.long_term.engine.items import Row
-from jianmu.retrieval.bm25 import Posting
+from jianmu.memory.long_term.engine.segments import pack_segments
+from jianmu.memory.long_term.engine.spaces import SELECT_SPACE, Space, space_of
+from jianmu.memory.long_term.engine.word_tables import WordTables, marks, parts
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["Database", "Space", "Tables", "Version"]
+__all__ = ["FIRST_FORMAT", "Database", "Space", "Tables", "Version"]
+
+FIRST_FORMAT = (
+    "this memory was made before jianmu's first release, with a word index that is no longer read: list() it"
+    " with the version that made it, and record_many() the result into a new one"
+)
+"""Said of tables of version 1."""
 
 _BRIEF = "id, uid, space, slot, passages, length, before, after, session, speaker, time, day, dated, expires"
 _FULL = f"{_BRIEF}, content, metadata, digest, created, updated, count"
-_AT_ONCE = 400
-"""Values in one IN list."""
-
-
-@dataclass(slots=True)
-class Space:
-    """One namespace and its counters.
-
-    Attributes:
-        items: Items ever stored; the next one's number.
-        slots: Slots ever used; the next passage's slot.
-        documents: Passages in the word index.
-        words: Their summed length.
-        epoch: Grows when slots are given anew.
-    """
-
-    id: int
-    path: str
-    items: int
-    slots: int
-    documents: int
-    words: int
-    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +68,7 @@ class Database(Protocol):
         ...
 
 
-class Tables(ABC):
+class Tables(WordTables):
     """Statements inside one transaction; `?` stands for a value."""
 
     space_beside_ids = "space"
@@ -91,32 +77,8 @@ class Tables(ABC):
     # -- what each database does in its own way -------------------------------------------------------
 
     @abstractmethod
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Every row of an answer."""
-
-    @abstractmethod
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement; how many rows it changed."""
-
-    @abstractmethod
-    def run_many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
-        """Run a statement for each tuple of values."""
-
-    @abstractmethod
     def claim(self, path: str) -> Space:
         """The space of a path, made if need be, held against other writers until the transaction ends."""
-
-    @abstractmethod
-    def postings(self, space: Space, terms: Iterable[str]) -> dict[str, list[bytes]]:
-        """Packed postings of the terms that occur."""
-
-    @abstractmethod
-    def add_postings(self, space: Space, postings: Mapping[str, Sequence[Posting]]) -> None:
-        """Add postings; their slots are above every slot in the index."""
-
-    @abstractmethod
-    def remove_postings(self, space: Space, slots: Mapping[int, Iterable[str]]) -> None:
-        """Take these slots out of the postings of these terms."""
 
     @abstractmethod
     def add_passages(self, space: Space, passages: Sequence[tuple[int, int, bytes | None]]) -> None:
@@ -144,7 +106,7 @@ class Tables(ABC):
     def forget_slots(self, space: Space, slots: Sequence[int]) -> None:
         """These slots turned out to be gone."""
 
-    def reset_vectors(self, dimension: int | None) -> None:  # noqa: B027 - nothing to do is the usual case
+    def reset_vectors(self, dimension: int | None) -> None:
         """Make room for vectors of another length; every vector has been or will be removed."""
 
     # -- settings and spaces --------------------------------------------------------------------------
@@ -162,22 +124,25 @@ class Tables(ABC):
 
     def spaces(self, path: str, *, deep: bool) -> list[Space]:
         """The space of exactly this path, or of every path below it, by whole segments."""
-        columns = "SELECT id, path, items, slots, documents, words, epoch FROM memory_space"
         if not deep:
-            found = self.all(f"{columns} WHERE path = ?", (path,))
+            found = self.all(f"{SELECT_SPACE} WHERE path = ?", (path,))
         elif not path:
-            found = self.all(f"{columns} ORDER BY path")
+            found = self.all(f"{SELECT_SPACE} ORDER BY path")
         else:  # a path ends in a comma; "-" is the character after it
             bounds = (path, path[:-1] + "-")
-            found = self.all(f"{columns} WHERE path >= ? AND path < ? ORDER BY path", bounds)
-        return [Space(*row) for row in found]
+            found = self.all(f"{SELECT_SPACE} WHERE path >= ? AND path < ? ORDER BY path", bounds)
+        return [space_of(row) for row in found]
 
     def save_space(self, space: Space) -> None:
         """Write the counters back."""
         self.run(
-            "UPDATE memory_space SET items = ?, slots = ?, documents = ?, words = ?, epoch = ? WHERE id = ?",
-            (space.items, space.slots, space.documents, space.words, space.epoch, space.id),
-        )
+            "UPDATE memory_space SET items = ?, slots = ?, documents = ?, words = ?, epoch = ?, segments = ?"
+            " WHERE id = ?",
+            (
+                space.items, space.slots, space.documents, space.words, space.epoch,
+                pack_segments(space.segments), space.id,
+            ),
+        )  # fmt: skip
 
     # -- items ----------------------------------------------------------------------------------------
 
@@ -186,10 +151,10 @@ class Tables(ABC):
         columns = _FULL if full else _BRIEF
         return [
             Row(*row)
-            for part in _parts(ids)
+            for part in parts(ids)
             for row in self.all(
                 f"SELECT {columns} FROM memory_item"  # noqa: S608 - names and marks only
-                f" WHERE {self.space_beside_ids} = ? AND id IN ({_marks(part)})",
+                f" WHERE {self.space_beside_ids} = ? AND id IN ({marks(part)})",
                 (space.id, *part),
             )
         ]
@@ -198,9 +163,9 @@ class Tables(ABC):
         """For each slot that is in use, the item's id."""
         return {
             slot: item
-            for part in _parts(slots)
+            for part in parts(slots)
             for slot, item in self.all(
-                f"SELECT slot, item FROM memory_passage WHERE space = ? AND slot IN ({_marks(part)})",  # noqa: S608 - marks only
+                f"SELECT slot, item FROM memory_passage WHERE space = ? AND slot IN ({marks(part)})",  # noqa: S608 - marks only
                 (space.id, *part),
             )
         }
@@ -211,6 +176,19 @@ class Tables(ABC):
         sql = f"SELECT {_FULL} FROM memory_item WHERE space = ? AND {column} = ?"  # noqa: S608 - checked above
         found = self.all(sql, (space.id, value))
         return Row(*found[0]) if found else None
+
+    def known(self, space: Space, column: str, values: Iterable[Any]) -> set[Any]:
+        """Which of these digests (or keys) the space has, expired or not."""
+        assert column in ("digest", "key")
+        table = "memory_item" if column == "digest" else "memory_key"
+        return {
+            value if isinstance(value, str) else bytes(value)
+            for part in parts(values)
+            for (value,) in self.all(
+                f"SELECT {column} FROM {table} WHERE space = ? AND {column} IN ({marks(part)})",  # noqa: S608 - checked
+                (space.id, *part),
+            )
+        }
 
     def row_of_key(self, space: Space, key: str) -> Row | None:
         """The full item that a key names."""
@@ -236,9 +214,10 @@ class Tables(ABC):
         sql = f"SELECT {_FULL} FROM memory_item WHERE space = ? AND expires <= ? LIMIT ?"  # noqa: S608 - no value
         return [Row(*row) for row in self.all(sql, (space.id, now, limit))]
 
-    def insert_row(self, row: Row) -> None:
-        """Store a new item."""
-        self.run(f"INSERT INTO memory_item ({_FULL}) VALUES ({_marks(range(20))})", _values(row))  # noqa: S608 - marks
+    def insert_rows(self, rows: Iterable[Row]) -> None:
+        """Store new items."""
+        sql = f"INSERT INTO memory_item ({_FULL}) VALUES ({marks(range(20))})"  # noqa: S608 - marks
+        self.run_many(sql, [_values(row) for row in rows])
 
     def update_row(self, row: Row) -> None:
         """Store an item anew."""
@@ -285,10 +264,8 @@ class Tables(ABC):
     def keys(self, space: Space, ids: Iterable[int]) -> dict[int, list[str]]:
         """The keys of items."""
         found: dict[int, list[str]] = {}
-        for part in _parts(ids):
-            sql = (
-                f"SELECT item, key FROM memory_key WHERE space = ? AND item IN ({_marks(part)}) ORDER BY key"  # noqa: S608 - marks
-            )
+        for part in parts(ids):
+            sql = f"SELECT item, key FROM memory_key WHERE space = ? AND item IN ({marks(part)}) ORDER BY key"  # noqa: S608 - marks
             for item, key in self.all(sql, (space.id, *part)):
                 found.setdefault(item, []).append(key)
         return found
@@ -331,15 +308,4 @@ class Tables(ABC):
         return [Version(*row) for row in self.all(sql, (space.id, when, when, limit))]
 
 
-def _values(row: Row) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in _FULL.split(", "))
-
-
-def _marks(values: Sequence[Any] | range) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _parts(values: Iterable[Any]) -> Iterator[list[Any]]:
-    everything = list(values)
-    for start in range(0, len(everything), _AT_ONCE):
-        yield everything[start : start + _AT_ONCE]
+_values = attrgetter(*_FULL.split(", "))

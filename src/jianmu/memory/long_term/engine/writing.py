@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from jianmu.memory.long_term.base import LongTermMemoryRecordResult, RecordStatus
 from jianmu.memory.long_term.engine.indexing import context_terms, index_text, slots_of
 from jianmu.memory.long_term.engine.items import Draft, Row, digest_of
 from jianmu.memory.long_term.engine.tables import Space, Tables
-from jianmu.retrieval.bm25 import Posting
 from jianmu.retrieval.tokens import Analyzer
 
 __all__ = ["Writer"]
@@ -48,12 +47,25 @@ class Writer:
         self._embed = embed
         self._now = now
         self._new_id = new_id
-        self._pending: dict[str, list[Posting]] = {}
+        self._postings: dict[str, list[bytes]] = {}
+        self._passages: list[tuple[int, int, bytes | None]] = []
+        self._rows: dict[int, Row] = {}
+        self._last: dict[str, int | None] = {}
+        self._new: set[bytes] = set()
+        self._free: set[str] = set()
 
     def finish(self) -> None:
         """Write what was collected; call once before the transaction ends."""
         self._flush()
         self._tables.save_space(self._space)
+
+    def expect(self, drafts: Iterable[Draft]) -> None:
+        """Look up at once which texts and keys are new, so that `record` need not ask for each."""
+        drafts = list(drafts)
+        self._new = {draft.digest for draft in drafts}
+        self._new -= self._tables.known(self._space, "digest", self._new)
+        self._free = {draft.key for draft in drafts if draft.key is not None}
+        self._free -= self._tables.known(self._space, "key", self._free)
 
     def sweep(self) -> None:
         """Drop some of what has expired."""
@@ -62,6 +74,9 @@ class Writer:
 
     def record(self, draft: Draft) -> LongTermMemoryRecordResult:
         """Store, replace or count a draft."""
+        if draft.digest in self._new and (draft.key is None or draft.key in self._free):
+            return _result(self._insert(draft), draft, "stored")
+        self._flush()
         same = self._live(self._tables.row(self._space, "digest", draft.digest))
         named = None if draft.key is None else self._live(self._tables.row_of_key(self._space, draft.key))
         if same is not None and (draft.key is None or (named is not None and named.id == same.id)):
@@ -74,7 +89,7 @@ class Writer:
             row, status = self._part(named, draft), "updated"
         else:
             row, status = self._replace(named, draft), "updated"
-        return {"id": row.uid, "ids": [row.uid], "key": draft.key, "status": status}
+        return _result(row, draft, status)
 
     def replace(
         self, row: Row, *, content: str, metadata: str, time: float, day: int, speaker: str | None = None
@@ -85,6 +100,7 @@ class Writer:
         changed = (content, day, speaker) != (row.content, row.day, row.speaker)
         after = self._unlink_index(row) if changed else None
         row.content, row.metadata, row.digest = content, metadata, digest_of(content)
+        self._new.discard(row.digest)
         row.time, row.day, row.speaker, row.updated, row.count = time, day, speaker, self._now, 1
         if changed:
             self._index(row)
@@ -106,6 +122,7 @@ class Writer:
 
     def drop(self, row: Row) -> None:
         """Remove an item from the tables, the index and its session."""
+        self._last.clear()
         after = self._unlink_index(row)
         if row.before is not None:
             self._tables.set_link(self._space, row.before, "after", row.after)
@@ -179,15 +196,25 @@ class Writer:
             updated=self._now,
         )
         self._space.items += 1
+        self._new.discard(draft.digest)
         if row.session is not None:
-            row.before = self._tables.last_in_session(self._space, row.session)
-            if row.before is not None:
-                self._tables.set_link(self._space, row.before, "after", row.id)
+            self._link(row, row.session)
         self._index(row)
-        self._tables.insert_row(row)
+        self._rows[row.id] = row
         if draft.key is not None:
+            self._free.discard(draft.key)
             self._tables.put_key(self._space, draft.key, row.id)
         return row
+
+    def _link(self, row: Row, session: str) -> None:
+        """Put a new item behind the last one of its session."""
+        if session not in self._last:
+            self._last[session] = self._tables.last_in_session(self._space, session)
+        row.before, self._last[session] = self._last[session], row.id
+        if row.before in self._rows:
+            self._rows[row.before].after = row.id
+        elif row.before is not None:
+            self._tables.set_link(self._space, row.before, "after", row.id)
 
     def _part(self, named: Row, draft: Draft) -> Row:
         """The key leaves an item that others still name."""
@@ -218,11 +245,9 @@ class Writer:
             vectors = self._embed(row)
         first = row.slot + count - len(passages)
         for slot, passage in enumerate(passages, start=first):
-            for term in passage.terms():
-                self._pending.setdefault(term, []).append(passage.posting(term, slot))
-        self._tables.add_passages(
-            self._space, [(row.slot + at, row.id, vectors[at] if vectors else None) for at in range(count)]
-        )
+            for term, packed in passage.postings(slot):
+                self._postings.setdefault(term, []).append(packed)
+        self._passages += [(row.slot + at, row.id, vectors[at] if vectors else None) for at in range(count)]
         self._space.slots += count
         self._space.documents += len(passages)
         self._space.words += row.length
@@ -251,10 +276,23 @@ class Writer:
         self._tables.update_row(row)
 
     def _context(self, row: Row) -> list[str]:
-        before = None if row.before is None else self._tables.row(self._space, "id", row.before)
+        if row.before is None:
+            return []
+        before = self._rows.get(row.before) or self._tables.row(self._space, "id", row.before)
         return [] if before is None else context_terms(self._analyzer, before.content)
 
     def _flush(self) -> None:
-        if self._pending:
-            self._tables.add_postings(self._space, self._pending)
-            self._pending = {}
+        """Write what was collected, before a statement that has to see it."""
+        if self._rows:
+            self._tables.insert_rows(self._rows.values())
+            self._rows = {}
+        if self._passages:
+            self._tables.add_passages(self._space, self._passages)
+            self._passages = []
+        if self._postings:
+            self._tables.add_postings(self._space, self._postings)
+            self._postings = {}
+
+
+def _result(row: Row, draft: Draft, status: RecordStatus) -> LongTermMemoryRecordResult:
+    return {"id": row.uid, "ids": [row.uid], "key": draft.key, "status": status}
