@@ -17,6 +17,7 @@ _SIGNS_FROM = 20_000
 """From this many vectors on, signs choose the candidates and int8 decides."""
 _RESCORED = 1_000
 _BLOCK = 4_096
+_MULTIPLIED = 256
 
 
 def unit(vectors: npt.ArrayLike) -> npt.NDArray[np.float32]:
@@ -99,10 +100,10 @@ class VectorIndex:
             return [], []
         if count <= _RESCORED // 2 and self.rows >= _SIGNS_FROM and hasattr(np, "bitwise_count"):
             chosen = self._by_signs(query)
-            scores = (self._cells[chosen].astype(np.float32) @ query) * self._scales[chosen]
+            scores = _dots(self._cells[chosen], query) * self._scales[chosen]
         else:
             chosen = np.arange(self.rows)
-            scores = self._all(query)
+            scores = _dots(self._cells[: self.rows], query) * self._scales[: self.rows]
         scores = np.where(self._scales[chosen] == 0, -2, scores)
         best = np.argpartition(scores, len(scores) - count)[-count:]
         best = best[np.argsort(-scores[best], kind="stable")]
@@ -114,7 +115,7 @@ class VectorIndex:
         if not self.rows:
             return [-1.0] * len(slots)
         at = self._positions(np.asarray(slots, np.int64))
-        values = (self._cells[at].astype(np.float32) @ query) * self._scales[at]
+        values = _dots(self._cells[at], query) * self._scales[at]
         found: list[float] = np.where(at >= 0, values, -1).tolist()
         return found
 
@@ -141,15 +142,6 @@ class VectorIndex:
         scales[: self.rows], slots[: self.rows] = self._scales[: self.rows], self._slots[: self.rows]
         self._cells, self._scales, self._slots, self._signs = cells, scales, slots, None
 
-    def _all(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        scores = np.empty(self.rows, np.float32)
-        buffer = np.empty((min(_BLOCK, self.rows), self.dimension), np.float32)
-        for start in range(0, self.rows, _BLOCK):
-            block = self._cells[start : min(start + _BLOCK, self.rows)]
-            np.copyto(buffer[: len(block)], block)
-            np.dot(buffer[: len(block)], query, out=scores[start : start + len(block)])
-        return np.asarray(scores * self._scales[: self.rows], np.float32)
-
     def _by_signs(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
         signs = self._sign_rows()
         wanted = _signs(query[None, :])[0]
@@ -172,6 +164,20 @@ class VectorIndex:
                 parts.append(_signs(block).T)
             self._signs = np.ascontiguousarray(np.concatenate(parts, axis=1))
         return self._signs
+
+
+def _dots(cells: npt.NDArray[np.int8], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Products with the query, in blocks that stay in the cache and below the size where BLAS starts threads.
+
+    Its threads wait by spinning, which costs tens of milliseconds as soon as other work needs the cores.
+    """
+    scores = np.empty(len(cells), np.float32)
+    buffer = np.empty((min(_MULTIPLIED, len(cells)), cells.shape[1]), np.float32)
+    for start in range(0, len(cells), _MULTIPLIED):
+        block = cells[start : start + _MULTIPLIED]
+        np.copyto(buffer[: len(block)], block)
+        np.dot(buffer[: len(block)], query, out=scores[start : start + len(block)])
+    return scores
 
 
 def _signs(matrix: npt.NDArray[np.float32] | npt.NDArray[np.int8]) -> npt.NDArray[np.uint64]:
