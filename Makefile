@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test long demo crash crash-agent crash-sql local-llm bench matrix clean
+.PHONY: help install check format test long demo crash crash-agent crash-sql local-llm bench bench-memory matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,13 @@ crash-sql: $(VENV)/.dev ## Kill processes that save to SQLite and PostgreSQL, 2,
 
 bench: $(VENV)/.bench ## Measure checkpoints beside langgraph's savers (half an hour)
 	$(PY) benchmarks/checkpoint_peers.py --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg
+
+bench-memory: $(VENV)/.bench-memory ## Measure long-term memory beside mem0 and langgraph's stores (quarter of an hour)
+	$(PY) benchmarks/retrieval_speed.py --peers 10000 --namespaces --json build/retrieval_speed.json --plot docs/memory-speed.svg
+
+$(VENV)/.bench-memory: $(VENV)/.bench
+	$(PY) -m pip install --quiet --group bench-memory
+	@touch $@
 
 $(VENV)/.bench: $(VENV)/.dev
 	$(PY) -m pip install --quiet --group bench

@@ -1,11 +1,11 @@
 """How fast the memory engine writes and searches, and what it takes; beside mem0 and LangGraph's stores.
 
-    python benchmarks/retrieval_speed.py [--sizes 1000,10000,100000] [--peers] [--namespaces] [--json]
-
-Texts are made of a Zipf vocabulary, about 73 characters each. Document vectors are made, not embedded, so
-that every contestant gets the same ones for nothing; a search of ours pays for the default embedder's query
-vector. Each size runs in a process of its own, whose peak resident memory is reported.
-``--peers`` needs the `bench` dependency group and the extra ``mem0``.
+`make bench-memory`, or `python benchmarks/retrieval_speed.py [--sizes 1000,10000,100000] [--peers 10000]
+[--namespaces] [--json FILE] [--plot FILE.svg]`. Each size runs in a process of its own, whose peak resident
+memory is reported; document vectors are made, not embedded, and a search pays for the default embedder's
+query vector. Among the peers everybody gets the same made vectors, and they take turns write by write and
+search by search, so that all meet the same machine; one flush of the disk and a fixed piece of arithmetic
+are timed at each turn and stand beside the figures.
 """
 
 from __future__ import annotations
@@ -20,29 +20,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from memory_contenders import CONTENDERS, DIMENSION, texts, vectors
 
-DIMENSION = 512
-BATCH = 500
-
-
-def texts(count: int, seed: int = 0) -> list[str]:
-    rng = random.Random(seed)
-    words = ["".join(rng.choices("aeioubcdfghklmnprstvw", k=rng.randint(3, 9))) for _ in range(20_000)]
-    weights = [1 / (rank + 5) for rank in range(len(words))]
-    return [" ".join(rng.choices(words, weights, k=12)) for _ in range(count)]
-
-
-def vectors(count: int, dimension: int = DIMENSION) -> Any:
-    import numpy as np
-
-    found = np.random.default_rng(0).standard_normal((count, dimension), dtype=np.float32)
-    return found / np.linalg.norm(found, axis=1, keepdims=True)
+BATCH = 1_000
 
 
 class Made:
@@ -86,7 +72,7 @@ def one_size(count: int, queries: int = 200) -> dict[str, Any]:
     embedder = Made()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
-        memory = SqliteLongTermMemory(path, embedder=embedder)
+        memory = SqliteLongTermMemory(path, embedder)
         everything = texts(count)
         start = time.perf_counter()
         for at in range(0, count, BATCH):
@@ -94,6 +80,8 @@ def one_size(count: int, queries: int = 200) -> dict[str, Any]:
         batch = time.perf_counter() - start
         singles = [timed(lambda text=text: memory.record(text)) for text in texts(50, seed=7)]
         asked = [" ".join(text.split()[2:7]) for text in random.Random(1).sample(everything, queries)]
+        memory.close()
+        memory = SqliteLongTermMemory(path, embedder)
         first = timed(lambda: memory.retrieve(asked[0]))
         found = [timed(lambda query=query: memory.retrieve(query, limit=10)) for query in asked]
         memory.close()
@@ -131,154 +119,50 @@ def many_namespaces(spaces: int = 10_000, each: int = 100) -> dict[str, Any]:
     return {"each": each, "search": result}
 
 
-def peers(count: int = 10_000, singles: int = 200, queries: int = 50) -> dict[str, Any]:
-    """The same vectors and queries for all; rounds interleaved between contestants."""
-    os.environ.setdefault("MEM0_TELEMETRY", "False")
-    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="mem0-home-"))
+def peers(count: int, left_out: str, singles: int = 200, queries: int = 100) -> dict[str, dict[str, Any]]:
+    """Everybody takes turns: batches, then single writes, then searches."""
+    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    chosen = {name: make for name, make in CONTENDERS.items() if not left_out or left_out not in name}
     with tempfile.TemporaryDirectory() as folder:
-        contestants = {name: make(Path(folder)) for name, make in _PEERS.items()}
-        everything, extra = texts(count), texts(singles, seed=9)
+        everyone = {name: make(Path(folder)) for name, make in chosen.items()}
+        everything = texts(count)
         asked = [" ".join(t.split()[2:7]) for t in random.Random(1).sample(everything, queries)]
-        rows: dict[str, dict[str, Any]] = {name: {} for name in contestants}
-        for name, one in contestants.items():
-            start = time.perf_counter()
-            one.batch(everything)
-            rows[name]["batch_per_s"] = count / (time.perf_counter() - start)
-        writes: dict[str, list[float]] = {name: [] for name in contestants}
-        reads: dict[str, list[float]] = {name: [] for name in contestants}
-        for text in extra:
-            for name, one in contestants.items():
-                writes[name].append(timed(lambda one=one, text=text: one.write(text)))
-        for query in asked:
-            for name, one in contestants.items():
-                reads[name].append(timed(lambda one=one, query=query: one.search(query)))
-        for name in contestants:
-            rows[name]["single_ms"] = statistics.median(writes[name]) * 1000
-            rows[name].update(percentiles(reads[name]))
+        turns: list[tuple[str, str, Any]] = [
+            *(("batch", "batch", everything[at : at + BATCH]) for at in range(0, count, BATCH)),
+            *(("write", "write", text) for text in texts(singles, seed=9)),
+            *(("search", "search", query) for query in asked),
+        ]
+        descriptor = os.open(Path(folder) / "flush", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        for kind, method, value in turns:
+            for name, one in everyone.items():
+                times[name][kind].append(timed(partial(getattr(one, method), value)))
+            times["one flush"][kind].append(timed(partial(flush, descriptor)))
+            times["fixed arithmetic"][kind].append(timed(lambda: sum(range(200_000))))
+        os.close(descriptor)
+        for name, one in everyone.items():
+            assert one.search(asked[0]) == 10, f"{name} found too little"
+            one.close()
+    rows = {name: figures(times[name]) | {"durable": one.durable} for name, one in everyone.items()}
+    for name in ("one flush", "fixed arithmetic"):
+        whole = [second for some in times[name].values() for second in some]
+        rows[name] = percentiles(whole)
     return rows
 
 
-class _Ours:
-    def __init__(self, folder: Path) -> None:
-        from jianmu.memory import SqliteLongTermMemory
-
-        self.memory = SqliteLongTermMemory(folder / "ours.db", embedder=Pool())
-
-    def batch(self, some: list[str]) -> None:
-        for at in range(0, len(some), BATCH):
-            self.memory.record_many([{"inputs": text} for text in some[at : at + BATCH]])
-
-    def write(self, text: str) -> None:
-        self.memory.record(text)
-
-    def search(self, query: str) -> None:
-        self.memory.retrieve(query, limit=10)
+def figures(found: dict[str, list[float]]) -> dict[str, Any]:
+    """Medians over the turns."""
+    return {
+        "batch_per_s": BATCH / statistics.median(found["batch"]),
+        "write_ms": statistics.median(found["write"]) * 1000,
+        "write_p95_ms": percentiles(found["write"])["p95_ms"],
+        "search_ms": statistics.median(found["search"]) * 1000,
+        "search_p95_ms": percentiles(found["search"])["p95_ms"],
+    }
 
 
-class Pool:
-    """Made vectors for all."""
-
-    id, dimension = "bench-pool", DIMENSION
-
-    def __init__(self) -> None:
-        self._pool = vectors(4096)
-        self._next = 0
-
-    def embed_documents(self, some: Sequence[str]) -> Any:
-        start, self._next = self._next, (self._next + len(some)) % 4096
-        return self._pool[[(start + at) % 4096 for at in range(len(some))]]
-
-    def embed_query(self, text: str) -> Any:
-        return self.embed_documents([text])[0]
-
-
-class _Mem0:
-    store = "qdrant"
-
-    def __init__(self, folder: Path) -> None:
-        from mem0 import Memory
-
-        place = {"path": str(folder / self.store), "collection_name": "memories"}
-        if self.store == "qdrant":
-            place |= {"embedding_model_dims": DIMENSION, "on_disk": True}  # type: ignore[dict-item]
-        served = {"api_key": "none", "openai_base_url": "http://127.0.0.1:9/v1"}
-        self.memory = Memory.from_config(
-            {
-                "vector_store": {"provider": self.store, "config": place},
-                "embedder": {"provider": "openai", "config": {**served, "embedding_dims": DIMENSION}},
-                "llm": {"provider": "openai", "config": served},
-                "history_db_path": str(folder / f"{self.store}-history.db"),
-            }
-        )
-        pool = Pool()
-        self.memory.embedding_model.embed = lambda text, action=None: pool.embed_query(text).tolist()
-        self.memory.embedding_model.embed_batch = lambda some, action=None: pool.embed_documents(
-            some
-        ).tolist()
-
-    def batch(self, some: list[str]) -> None:
-        for text in some:
-            self.write(text)
-
-    def write(self, text: str) -> None:
-        self.memory.add(text, user_id="u", infer=False)
-
-    def search(self, query: str) -> None:
-        self.memory.search(query, filters={"user_id": "u"}, top_k=10)
-
-
-class _Mem0Chroma(_Mem0):
-    store = "chroma"
-
-
-class _LangGraph:
-    def __init__(self, folder: Path) -> None:
-        from langgraph.store.memory import InMemoryStore
-
-        self._pool, self._number = Pool(), 0
-        index: Any = {
-            "dims": DIMENSION,
-            "embed": lambda some: [list(map(float, v)) for v in self._pool.embed_documents(some)],
-        }
-        self.store: Any = InMemoryStore(index=index)
-
-    def batch(self, some: list[str]) -> None:
-        for text in some:
-            self.write(text)
-
-    def write(self, text: str) -> None:
-        self._number += 1
-        self.store.put(("u",), str(self._number), {"text": text})
-
-    def search(self, query: str) -> None:
-        self.store.search(("u",), query=query, limit=10)
-
-
-class _LangGraphSqlite(_LangGraph):
-    """Without vectors: this Python's sqlite3 loads no extension, which its index needs."""
-
-    def __init__(self, folder: Path) -> None:
-        import sqlite3
-
-        from langgraph.store.sqlite import SqliteStore
-
-        self._number = 0
-        self.store = SqliteStore(
-            sqlite3.connect(folder / "lg.db", isolation_level=None, check_same_thread=False)
-        )
-        self.store.setup()
-
-    def search(self, query: str) -> None:
-        self.store.search(("u",), limit=10)
-
-
-_PEERS: dict[str, Callable[[Path], Any]] = {
-    "jianmu sqlite": _Ours,
-    "mem0 + qdrant": _Mem0,
-    "mem0 + chroma": _Mem0Chroma,
-    "langgraph InMemoryStore (RAM)": _LangGraph,
-    "langgraph SqliteStore (no vectors)": _LangGraphSqlite,
-}
+def flush(descriptor: int) -> None:
+    os.write(descriptor, b"x" * 4096)
+    os.fsync(descriptor)
 
 
 def import_seconds() -> float:
@@ -289,16 +173,53 @@ def import_seconds() -> float:
     return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
 
 
+def show(result: dict[str, Any]) -> None:
+    print(f"import {result['import_s']:.3f} s")
+    for row in result["sizes"]:
+        print("  ".join(f"{k} {v:,.2f}" if isinstance(v, float) else f"{k} {v:,}" for k, v in row.items()))
+    if "namespaces" in result:
+        print("search in one namespace of 100, among so many:", result["namespaces"]["search"])
+    for name, row in result.get("peers", {}).items():
+        cells = (f"{key} {value:,.2f}" if isinstance(value, float) else value for key, value in row.items())
+        print(f"{name:<26}" + "  ".join(cells))
+
+
+def plot(result: dict[str, Any], target: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = {name: row for name, row in result["peers"].items() if "search_ms" in row}
+    canvas, axes = pyplot.subplots(1, 3, figsize=(9.5, 2.9), sharey=True)
+    titles = {
+        "batch_per_s": "batches, memories/s",
+        "write_ms": "one write, ms",
+        "search_ms": "one search, ms",
+    }
+    for axis, (key, title) in zip(axes, titles.items(), strict=True):
+        colours = ["tab:green" if name.startswith("jianmu") else "tab:grey" for name in rows]
+        bars = axis.barh(list(rows), [row[key] for row in rows.values()], color=colours)
+        axis.bar_label(bars, fmt="{:,.3g}", padding=2, fontsize=8)
+        axis.set(title=title, xscale="log")
+        axis.margins(x=0.3)
+        axis.title.set_fontsize(9)
+    axes[0].invert_yaxis()
+    canvas.tight_layout()
+    canvas.savefig(target, metadata={"Date": None})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--peers", type=int, default=0, metavar="MEMORIES")
     parser.add_argument("--without", default="", help="peers whose name holds this are left out")
     parser.add_argument("--namespaces", action="store_true")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--plot", type=Path, metavar="FILE.svg")
     options = parser.parse_args()
     if options.one:
         print(json.dumps(one_size(options.one)))
@@ -307,29 +228,15 @@ def main() -> int:
     for size in filter(None, options.sizes.split(",")):
         out = subprocess.check_output([sys.executable, __file__, "--one", size])
         result["sizes"].append(json.loads(out))
-        if not options.json:
-            print(
-                "  ".join(
-                    f"{k} {v:,.2f}" if isinstance(v, float) else f"{k} {v:,}"
-                    for k, v in result["sizes"][-1].items()
-                ),
-                flush=True,
-            )
     if options.namespaces:
         result["namespaces"] = many_namespaces()
     if options.peers:
-        if options.without:
-            for name in [name for name in _PEERS if options.without in name]:
-                del _PEERS[name]
-        result["peers"] = peers()
+        result["peers"] = peers(options.peers, options.without)
+    show(result)
     if options.json:
-        print(json.dumps(result))
-        return 0
-    print(f"import {result['import_s']:.3f} s")
-    if options.namespaces:
-        print("search in one namespace of 100, among so many:", result["namespaces"]["search"])
-    for name, row in result.get("peers", {}).items():
-        print(f"{name:<38}" + "  ".join(f"{key} {value:,.2f}" for key, value in row.items()))
+        options.json.write_text(json.dumps(result, indent=1), "utf-8")
+    if options.plot:
+        plot(result, options.plot)
     return 0
 
 
