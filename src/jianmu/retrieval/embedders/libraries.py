@@ -1,4 +1,8 @@
-"""Embedders of well-known libraries, each needing its package; models are loaded at construction."""
+"""Embedders of well-known libraries, each needing its package; models are loaded at construction.
+
+The stored id names the model as it was given. For a model in a folder of yours give an `id` of your own, or
+the index is tied to that path.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,7 @@ class SentenceTransformersEmbedder:
 
     Args:
         model: A name or path, or a loaded ``SentenceTransformer``.
+        id: The stored name; change it when the vectors change.
         query_prompt: Put before a question, e.g. ``"query: "`` for e5.
         document_prompt: Put before a text, e.g. ``"passage: "`` for e5.
         options: Passed on to ``SentenceTransformer(...)``.
@@ -26,6 +31,7 @@ class SentenceTransformersEmbedder:
         self,
         model: Any = "paraphrase-multilingual-MiniLM-L12-v2",
         *,
+        id: str | None = None,
         query_prompt: str = "",
         document_prompt: str = "",
         **options: Any,
@@ -38,8 +44,8 @@ class SentenceTransformersEmbedder:
         )
         self._query_prompt = query_prompt
         self._document_prompt = document_prompt
-        self.id = f"sentence-transformers:{name}" + _prompts(query_prompt, document_prompt)
-        self.dimension = int(self._model.get_sentence_embedding_dimension())
+        self.id = id or f"sentence-transformers:{name}" + _prompts(query_prompt, document_prompt)
+        self.dimension = len(self.embed_query("dimension"))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of texts, in order."""
@@ -63,17 +69,20 @@ class FastEmbedEmbedder:
 
     Args:
         model: A name that fastembed supports, or a loaded ``TextEmbedding``.
+        id: The stored name; change it when the vectors change.
         options: Passed on to ``TextEmbedding(...)``.
     """
 
-    def __init__(self, model: Any = "BAAI/bge-small-en-v1.5", **options: Any) -> None:
+    def __init__(
+        self, model: Any = "BAAI/bge-small-en-v1.5", *, id: str | None = None, **options: Any
+    ) -> None:
         name = model if isinstance(model, str) else _name_of(model)
         self._model = (
             _load("fastembed", "fastembed").TextEmbedding(model_name=model, **options)
             if isinstance(model, str)
             else model
         )
-        self.id = f"fastembed:{name}"
+        self.id = id or f"fastembed:{name}"
         self.dimension = len(self.embed_query("dimension"))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -91,17 +100,20 @@ class Model2VecEmbedder:
 
     Args:
         model: A name or path, or a loaded ``StaticModel``.
+        id: The stored name; change it when the vectors change.
         options: Passed on to ``StaticModel.from_pretrained(...)``.
     """
 
-    def __init__(self, model: Any = "minishlab/potion-multilingual-128M", **options: Any) -> None:
+    def __init__(
+        self, model: Any = "minishlab/potion-multilingual-128M", *, id: str | None = None, **options: Any
+    ) -> None:
         name = model if isinstance(model, str) else _name_of(model)
         self._model = (
             _load("model2vec", "model2vec").StaticModel.from_pretrained(model, **options)
             if isinstance(model, str)
             else model
         )
-        self.id = f"model2vec:{name}"
+        self.id = id or f"model2vec:{name}"
         self.dimension = int(self._model.dim)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
