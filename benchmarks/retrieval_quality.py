@@ -25,7 +25,7 @@ from typing import Any
 
 from jianmu.memory import SimpleStore, SqliteLongTermMemory
 from jianmu.memory.long_term.engine import searching
-from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, Weights
+from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, WORD_BY_WORD, Weights
 from jianmu.retrieval import UseEmbedder
 
 K = 10
@@ -209,10 +209,10 @@ class patched:
 
     def __enter__(self) -> None:
         if self.weights is not None:
-            searching.LEXICAL = searching.SEMANTIC = self.weights
+            searching.LEXICAL = searching.SEMANTIC = searching.WORD_BY_WORD = self.weights
 
     def __exit__(self, *_: object) -> None:
-        searching.LEXICAL, searching.SEMANTIC = LEXICAL, SEMANTIC
+        searching.LEXICAL, searching.SEMANTIC, searching.WORD_BY_WORD = LEXICAL, SEMANTIC, WORD_BY_WORD
 
 
 ALONE = replace(SEMANTIC, own=0, context=0, before=0, after=0, date=0, speaker=0, session=0, vector=1)

@@ -35,6 +35,7 @@ class Made:
     """The default embedder for questions; made vectors for texts."""
 
     id, dimension, floor, ceiling = "bench-1", DIMENSION, 0.1, 0.7
+    embeds_words = True
 
     def __init__(self) -> None:
         from jianmu.retrieval import UseEmbedder
@@ -45,6 +46,8 @@ class Made:
         self._next = 0
 
     def embed_documents(self, some: Sequence[str]) -> Any:
+        if all(" " not in text for text in some):  # single words, as a search compares them
+            return self._use.embed_documents(some)
         start, self._next = self._next, (self._next + len(some)) % 4096
         return self._pool[[(start + at) % 4096 for at in range(len(some))]]
 

@@ -107,6 +107,10 @@ class Analyzer:
         """How long a text is, in words (or bigrams) that are no stop words."""
         return sum(term.weight for term in terms if term.text not in ENGLISH)
 
+    def stem(self, word: str) -> str:
+        """The term of a single plain word."""
+        return self._stem(_fold(word)[:_LONGEST])
+
     def _learn(self, piece: str) -> tuple[Term, ...]:
         terms = tuple(term for term in self._word(piece) if term.text)  # an accent alone is none
         with self._lock:

@@ -23,7 +23,8 @@ class Embedder(Protocol):
 
     Two optional attributes describe its cosines, which differ widely between models: `floor` (default
     0.0), below which a cosine means nothing, and `ceiling` (default 1.0), from which on it means the same
-    thing said twice.
+    thing said twice. A third, `embeds_words` (default False), says that single words have useful vectors
+    and cost next to nothing, so that a search may compare word by word as well.
     """
 
     @property

@@ -30,6 +30,7 @@ class UseEmbedder:
     dimension = 512
     floor = 0.1
     ceiling = 0.6
+    embeds_words = True
 
     def __init__(self, threads: int = 1, max_characters: int = 4_000) -> None:
         from importlib.util import find_spec

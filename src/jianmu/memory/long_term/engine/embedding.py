@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from jianmu.errors import EmbedderError, MissingExtraError
 from jianmu.memory.long_term.engine.indexing import slots_of, texts_to_embed
 from jianmu.memory.long_term.engine.items import Draft, Row
+from jianmu.memory.long_term.engine.late import word_by_word
 from jianmu.memory.long_term.engine.searching import Question
 from jianmu.retrieval.embedders.base import Embedder, check_vectors
 from jianmu.retrieval.tokens import Analyzer
@@ -16,6 +17,8 @@ from jianmu.retrieval.tokens import Analyzer
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from jianmu.retrieval.late.words import WordVectors
 
 __all__ = ["SlotVectors", "ask", "embed_texts", "slot_vectors"]
 
@@ -74,7 +77,9 @@ def slot_vectors(rows: Sequence[Row | Draft], embedder: Embedder | None) -> Slot
     return found
 
 
-def ask(query: str, analyzer: Analyzer, embedder: Embedder | None) -> Question:
+def ask(
+    query: str, analyzer: Analyzer, embedder: Embedder | None, words: WordVectors | None = None
+) -> Question:
     """A question for both legs; if the embedder fails, for the words alone, with a warning.
 
     Raises:
@@ -99,4 +104,5 @@ def ask(query: str, analyzer: Analyzer, embedder: Embedder | None) -> Question:
         unit(vector)[0],
         float(getattr(embedder, "floor", 0.0)),
         float(getattr(embedder, "ceiling", 1.0)),
+        None if words is None else word_by_word(query[:_QUESTION_CHARACTERS], analyzer, words),
     )

@@ -76,6 +76,7 @@ class EngineMemory(Recording, Reading):
             found = self.delete_all(namespace_tuple(namespace)) > 0
         else:
             found = self.delete(memory_id, namespace=namespace)
+        self._database.write(lambda tables: tables.run("DELETE FROM memory_word"))
         self._database.scrub()
         return found
 
@@ -103,6 +104,7 @@ class EngineMemory(Recording, Reading):
                 partial(slot_vectors, embedder=chosen),
                 analyzer=self._analyzer,
                 progress=told,
+                words=self._new_word_vectors(chosen),
             )
             count = job.run()
             self.embedder = chosen

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time as clocks
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.agreement import choose
+from jianmu.memory.long_term.engine.embedding import embed_texts
 from jianmu.memory.long_term.engine.items import Row, new_id, storable
 from jianmu.memory.long_term.engine.tables import Database, Space, Tables
-from jianmu.retrieval.embedders.base import EmbedderChoice
+from jianmu.retrieval.embedders.base import Embedder, EmbedderChoice
 from jianmu.retrieval.rerank import Reranker
 from jianmu.retrieval.tokens import Analyzer
+
+if TYPE_CHECKING:
+    from jianmu.retrieval.late.words import WordVectors
 
 __all__ = ["OpenedMemory"]
 
@@ -34,6 +40,21 @@ class OpenedMemory:
         self._analyzer = Analyzer()
         recorded = database.read(lambda tables: tables.setting("embedder"))
         self.embedder = choose(embedder, recorded)
+        self._words: tuple[Embedder | None, WordVectors | None] = (None, None)
+
+    def _word_vectors(self) -> WordVectors | None:
+        """Vectors of single words by the present embedder, if it is one that knows words."""
+        embedder = self.embedder
+        if self._words[0] is not embedder:
+            self._words = (embedder, self._new_word_vectors(embedder))
+        return self._words[1]
+
+    def _new_word_vectors(self, embedder: Embedder | None) -> WordVectors | None:
+        if embedder is None or not getattr(embedder, "embeds_words", False):
+            return None
+        from jianmu.retrieval.late.words import WordVectors
+
+        return WordVectors(partial(embed_texts, embedder))
 
     def _find(
         self, tables: Tables, path: str, memory_id: str, now: float, *, claim: bool = False

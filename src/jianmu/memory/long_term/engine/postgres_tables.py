@@ -87,8 +87,9 @@ _TABLES = (
     )
     """,
 )
-_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES)
-_ALL = ("item", "key", "version", "posting", "passage", "staged", "space")
+_WORDS = ("CREATE TABLE IF NOT EXISTS memory_word (word BIGINT NOT NULL PRIMARY KEY, vector BYTEA NOT NULL)",)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS)
+_ALL = ("item", "key", "version", "posting", "passage", "staged", "space", "word")
 
 
 class PostgresDatabase:

@@ -7,12 +7,13 @@ texts beside it match, and when its session holds a good match.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jianmu.memory.long_term.engine.items import Row
 
-__all__ = ["LEXICAL", "SEMANTIC", "Candidate", "Confidence", "Weights", "rank"]
+__all__ = ["LEXICAL", "SEMANTIC", "WORD_BY_WORD", "Candidate", "Confidence", "Weights", "leading", "rank"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Weights:
         own: BM25 of the text alone.
         context: BM25 of the text and the end of the message before it.
         vector: Cosine to the question.
+        late: Late interaction: each word of the question and its nearest word in the text.
         before: Share of the score of the message before.
         after: Share of the score of the message after.
         reach: Length in words (stop words apart) up to which a text takes the full share of its neighbours.
@@ -40,6 +42,7 @@ class Weights:
     date: float
     speaker: float
     session: float
+    late: float = 0.0
 
 
 LEXICAL = Weights(
@@ -48,16 +51,21 @@ LEXICAL = Weights(
 SEMANTIC = Weights(
     own=0.1, context=0.5, vector=0.35, before=0.1, after=0.3, reach=40, date=0.25, speaker=0.2, session=0.35
 )
+WORD_BY_WORD = replace(SEMANTIC, late=0.5)
 
 
 @dataclass(slots=True)
 class Candidate:
-    """One item on its way through the ranking; `parts` says what its score is made of."""
+    """One item on its way through the ranking; `parts` says what its score is made of.
+
+    `late` is None where nothing could be compared: the other legs then count for that one as well.
+    """
 
     row: Row
     own: float = 0.0
     context: float = 0.0
     vector: float = 0.0
+    late: float | None = None
     date: bool = False
     speaker: bool = False
     base: float = 0.0
@@ -93,24 +101,40 @@ def rank(candidates: Mapping[int, Candidate], weights: Weights, confidence: Conf
     return found
 
 
+def leading(candidates: Mapping[int, Candidate], weights: Weights, count: int) -> list[Candidate]:
+    """The best `count` so far, in no particular order: worth a closer look."""
+    if len(candidates) > count:
+        _base_scores(candidates.values(), weights)
+        _surroundings(candidates, weights)
+    return heapq.nlargest(count, candidates.values(), key=lambda one: one.score)
+
+
 def _base_scores(candidates: Iterable[Candidate], weights: Weights) -> float:
     everyone = list(candidates)
     top_own = max((one.own for one in everyone), default=0.0)
     top_context = max((one.context for one in everyone), default=0.0)
     top_vector = max((one.vector for one in everyone), default=0.0)
-    total = weights.own + weights.context + weights.vector
+    top_late = max((one.late for one in everyone if one.late is not None), default=0.0)
+    total = weights.own + weights.context + weights.vector + (weights.late if top_late > 0 else 0.0)
     best = 0.0
     for one in everyone:
         own = weights.own / total * one.own / top_own if top_own > 0 else 0.0
         context = weights.context / total * one.context / top_context if top_context > 0 else 0.0
         vector = weights.vector / total * max(one.vector, 0.0) / top_vector if top_vector > 0 else 0.0
-        matching = own + context + vector
+        late = 0.0
+        if top_late > 0:
+            late = _late_share(one.late, own + context + vector, top_late, weights.late / total)
+        matching = own + context + vector + late
         date = weights.date if one.date else 0.0
         speaker = weights.speaker if one.speaker else 0.0
         one.base = matching + date + speaker
-        one.parts = {"words": own + context, "meaning": vector, "date": date, "speaker": speaker}
+        one.parts = {"words": own + context, "meaning": vector + late, "date": date, "speaker": speaker}
         best = max(best, one.base)
     return best
+
+
+def _late_share(late: float | None, others: float, top: float, share: float) -> float:
+    return share * late / top if late is not None else others * share / (1 - share) if share < 1 else 0.0
 
 
 def _surroundings(candidates: Mapping[int, Candidate], weights: Weights) -> None:

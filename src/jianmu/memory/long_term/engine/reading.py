@@ -84,7 +84,7 @@ class Reading(OpenedMemory):
         path = space_path(namespace_tuple(namespace))
         if options.limit <= 0 or not query.strip():
             return []
-        question = ask(query, self._analyzer, self.embedder)
+        question = ask(query, self._analyzer, self.embedder, self._word_vectors())
 
         def work(tables: Tables) -> LongTermMemoryRetrieved:
             require_agreement(tables, self.embedder)

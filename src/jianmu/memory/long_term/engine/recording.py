@@ -83,7 +83,8 @@ class Recording(OpenedMemory):
         places: dict[str, builtins.list[int]] = {}
         for at, (path, _) in enumerate(drafts):
             places.setdefault(path, []).append(at)
-        ready = slot_vectors(self._unknown(drafts, places), self.embedder)
+        unknown = self._unknown(drafts, places)
+        ready, words = slot_vectors(unknown, self.embedder), self._new_words(unknown)
 
         def work(tables: Tables) -> builtins.list[LongTermMemoryRecordResult]:
             require_agreement(tables, self.embedder, writing=True)
@@ -95,6 +96,7 @@ class Recording(OpenedMemory):
                 for at in places[path]:
                     results[at] = writer.record(drafts[at][1])
                 writer.finish()
+            tables.add_words(words)
             return [results[at] for at in range(len(drafts))]
 
         return self._database.write(work)
@@ -127,7 +129,8 @@ class Recording(OpenedMemory):
         path, now = space_path(namespace_tuple(namespace)), self._clock()
         draft = None if content is None else draft_of(content, now=now, metadata=metadata, time=time)
         fresh = None if metadata is None else to_json(metadata)
-        ready = slot_vectors([draft] if draft is not None else [], self.embedder)
+        changed = [draft] if draft is not None else []
+        ready, words = slot_vectors(changed, self.embedder), self._new_words(changed)
 
         def work(tables: Tables) -> RetrievedMemory:
             require_agreement(tables, self.embedder, writing=True)
@@ -148,6 +151,7 @@ class Recording(OpenedMemory):
                 kept = row.metadata if fresh is None else fresh
                 writer.replace(row, content=draft.content, metadata=kept, time=draft.time, day=draft.day)
             writer.finish()
+            tables.add_words(words)
             return hit(row)
 
         return self._database.write(work)
@@ -188,6 +192,14 @@ class Recording(OpenedMemory):
             return found if found is not None else next(iter(slot_vectors([row], self.embedder).values()), ())
 
         return Writer(tables, space, analyzer=self._analyzer, embed=embed, now=now, new_id=self._new_id)
+
+    def _new_words(self, drafts: Sequence[Draft]) -> builtins.list[tuple[int, bytes]]:
+        """Vectors of the words that are met for the first time, if the embedder knows words."""
+        vectors = self._word_vectors()
+        if vectors is None or not drafts:
+            return []
+        texts = [draft.content for draft in drafts]
+        return self._database.read(lambda tables: vectors.to_save(texts, tables.words))
 
     def _unknown(
         self, drafts: Sequence[tuple[str, Draft]], places: Mapping[str, Sequence[int]]

@@ -9,12 +9,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.items import Draft, Row
 from jianmu.memory.long_term.engine.tables import Database, Space, Tables
 from jianmu.memory.long_term.engine.writing import Writer
 from jianmu.retrieval.embedders.base import Embedder
 from jianmu.retrieval.tokens import ANALYZER_ID, Analyzer
+
+if TYPE_CHECKING:
+    from jianmu.retrieval.late.words import WordVectors
 
 __all__ = ["Reindexing", "progress_bar"]
 
@@ -35,6 +39,7 @@ class Reindexing:
         vectors_of: Quantized vectors of texts, by digest.
         analyzer: Splits texts into terms.
         progress: Told about each step.
+        words: Vectors of single words, kept as well.
     """
 
     def __init__(
@@ -45,12 +50,15 @@ class Reindexing:
         *,
         analyzer: Analyzer,
         progress: Progress,
+        words: WordVectors | None = None,
     ) -> None:
         self._database = database
         self._embedder = embedder
         self._vectors_of = vectors_of
         self._analyzer = analyzer
         self._progress = progress
+        self._words = words
+        self._met: list[tuple[int, bytes]] = []
 
     def run(self) -> int:
         """Rebuild; how many items were indexed."""
@@ -87,6 +95,8 @@ class Reindexing:
         if not missing:
             return
         vectors = self._vectors_of(missing)
+        if self._words is not None:
+            self._met += self._words.to_save((row.content for row in missing), lambda ids: {})
         values = [(space.id, digest, b"".join(v or b"" for v in some)) for digest, some in vectors.items()]
         sql = "INSERT INTO memory_staged (space, digest, vectors) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         self._database.write(lambda tables: tables.run_many(sql, values))
@@ -101,6 +111,8 @@ class Reindexing:
         )
         tables.run("DELETE FROM memory_staged")
         tables.set_setting("staging", None)
+        tables.run("DELETE FROM memory_word")
+        tables.add_words(self._met)
         return total
 
     def _swap_space(self, tables: Tables, space: Space) -> int:

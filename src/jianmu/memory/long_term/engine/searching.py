@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.items import Row, named_speaker
+from jianmu.memory.long_term.engine.late import LateQuestion, score_late
 from jianmu.memory.long_term.engine.past import PastText
-from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, Candidate, Confidence, Weights, rank
+from jianmu.memory.long_term.engine.ranking import (
+    LEXICAL,
+    SEMANTIC,
+    WORD_BY_WORD,
+    Candidate,
+    Confidence,
+    Weights,
+    leading,
+    rank,
+)
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.memory.long_term.engine.times import to_date
 from jianmu.retrieval.bm25 import K1, POSTING_SIZE, LexicalScores, QueryTerm, idf, score_postings
@@ -28,6 +38,9 @@ PASSAGE_SHARE = 0.85
 _MOST_TERMS = 64
 _LONGEST = 4_000
 
+LATE_CANDIDATES = 50
+"""How many of the leading texts are compared word by word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -39,6 +52,7 @@ class Question:
         vector: The embedded question, or None for words only.
         floor: Cosine below which nothing is meant.
         ceiling: Cosine of the same thing said twice.
+        late: The question word by word, or None.
     """
 
     terms: dict[str, int]
@@ -46,6 +60,7 @@ class Question:
     vector: npt.NDArray[np.float32] | None = None
     floor: float = 0.0
     ceiling: float = 1.0
+    late: LateQuestion | None = None
 
     @classmethod
     def of(cls, analyzer: Analyzer, query: str) -> Question:
@@ -87,7 +102,7 @@ class Searcher:
         self._keep = keep
         self._past = past
         self._analyzer = analyzer
-        self._weights = weights or (LEXICAL if question.vector is None else SEMANTIC)
+        self._weights = weights or _weights_for(question)
         self._lexical: dict[int, LexicalScores] = {}
         self._cosines: dict[int, dict[int, float]] = {}
         self._terms: list[QueryTerm] = []
@@ -106,6 +121,8 @@ class Searcher:
         for text in self._past:
             if self._keep(text.row):
                 found[text.row.id] = text.candidate(self._terms, self._average, self._question.vector)
+        if self._question.late is not None:
+            self._score_late(found)
         everything = sum(term.idf for term in self._terms) * (K1 + 1)
         confidence = Confidence(everything, self._question.floor, self._question.ceiling)
         return rank(found, self._weights, confidence), complete
@@ -219,6 +236,18 @@ class Searcher:
                     named[speaker] = self._names(speaker)
                 one.speaker = named[speaker]
 
+    def _score_late(self, found: dict[int, Candidate]) -> None:
+        assert self._question.late is not None
+        idfs = {term.text: term.idf for term in self._terms}
+        unknown = idf(sum(space.documents for space in self._spaces.values()), 0)
+        score_late(
+            self._question.late,
+            leading(found, replace(self._weights, late=0.0), LATE_CANDIDATES),
+            lambda term: idfs.get(term, unknown),
+            lambda space, ids: self._tables.contents(self._spaces[space], ids),
+            self._tables.words,
+        )
+
     def _complete_cosines(self, everyone: Iterable[Candidate]) -> None:
         assert self._question.vector is not None
         missing: dict[int, list[int]] = {}
@@ -234,3 +263,9 @@ class Searcher:
     def _names(self, speaker: str) -> bool:
         terms = [term.text for term in self._analyzer.terms(speaker) if term.weight]
         return bool(terms) and all(term in self._question.terms for term in terms)
+
+
+def _weights_for(question: Question) -> Weights:
+    if question.vector is None:
+        return LEXICAL
+    return SEMANTIC if question.late is None else WORD_BY_WORD

@@ -67,6 +67,8 @@ CREATE TABLE memory_staged (
 );
 """
 
+_WORDS = "CREATE TABLE memory_word (word INTEGER PRIMARY KEY, vector BLOB NOT NULL)"
+
 
 def _make_tables(connection: sqlite3.Connection) -> None:
     for statement in _SCHEMA.split(";\n"):
@@ -78,6 +80,10 @@ def _refuse_first_format(connection: sqlite3.Connection) -> None:
     columns = {row[1] for row in connection.execute("PRAGMA table_info(memory_posting)")}
     if "segment" not in columns:
         raise LongTermMemoryError(FIRST_FORMAT)
+
+
+def _add_words(connection: sqlite3.Connection) -> None:
+    connection.execute(_WORDS)
 
 
 def _delete_securely(connection: sqlite3.Connection) -> None:
@@ -100,7 +106,7 @@ class SqliteDatabase:
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_make_tables, _refuse_first_format],
+            migrations=[_make_tables, _refuse_first_format, _add_words],
             timeout=timeout,
             prepare=_delete_securely,
         )

@@ -159,6 +159,35 @@ class Tables(WordTables):
             )
         ]
 
+    def contents(self, space: Space, ids: Iterable[int]) -> dict[int, str]:
+        """The texts of items, by id."""
+        return {
+            id: content
+            for part in parts(ids)
+            for id, content in self.all(
+                "SELECT id, content FROM memory_item"  # noqa: S608 - names and marks only
+                f" WHERE {self.space_beside_ids} = ? AND id IN ({marks(part)})",
+                (space.id, *part),
+            )
+        }
+
+    def words(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """The vectors kept for words, by `word_id`."""
+        return {
+            id: bytes(vector)
+            for part in parts(ids)
+            for id, vector in self.all(
+                f"SELECT word, vector FROM memory_word WHERE word IN ({marks(part)})",  # noqa: S608 - marks only
+                part,
+            )
+        }
+
+    def add_words(self, words: Sequence[tuple[int, bytes]]) -> None:
+        """Keep vectors of words."""
+        if words:
+            sql = "INSERT INTO memory_word (word, vector) VALUES (?, ?) ON CONFLICT DO NOTHING"
+            self.run_many(sql, words)
+
     def items_at(self, space: Space, slots: Iterable[int]) -> dict[int, int]:
         """For each slot that is in use, the item's id."""
         return {
