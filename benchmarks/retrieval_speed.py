@@ -76,12 +76,13 @@ def one_size(count: int, queries: int = 200) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         memory = SqliteLongTermMemory(path, embedder)
-        everything = texts(count)
+        made = texts(count + 50)  # one vocabulary, as one user's memories have
+        everything, later = made[:count], made[count:]
         start = time.perf_counter()
         for at in range(0, count, BATCH):
             memory.record_many([{"inputs": text} for text in everything[at : at + BATCH]])
         batch = time.perf_counter() - start
-        singles = [timed(lambda text=text: memory.record(text)) for text in texts(50, seed=7)]
+        singles = [timed(lambda text=text: memory.record(text)) for text in later]
         asked = [" ".join(text.split()[2:7]) for text in random.Random(1).sample(everything, queries)]
         memory.close()
         memory = SqliteLongTermMemory(path, embedder)

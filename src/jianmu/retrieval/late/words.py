@@ -69,7 +69,7 @@ class WordVectors:
     """
 
     def __init__(
-        self, embed: Callable[[Sequence[str]], npt.NDArray[np.float32]], limit: int = 30_000
+        self, embed: Callable[[Sequence[str]], npt.NDArray[np.float32]], limit: int = 12_000
     ) -> None:
         self._embed = embed
         self._limit = limit
@@ -141,7 +141,9 @@ class WordVectors:
     def _keep(self, words: Sequence[str], cells: npt.NDArray[np.int8]) -> None:
         first = len(self._rows)
         if first + len(words) > len(self._cells):
-            room = np.empty((max(first + len(words), first * 3 // 2, 1_024), cells.shape[1]), np.int8)
+            room = np.empty(
+                (max(first + len(words), min(first * 3 // 2, self._limit), 1_024), cells.shape[1]), np.int8
+            )
             if first:
                 room[:first] = self._cells[:first]
             self._cells = room
