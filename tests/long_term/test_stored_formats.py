@@ -14,6 +14,7 @@ from jianmu.memory import SqliteLongTermMemory
 from tests.long_term.embedders import hashed
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "sqlite_memory"
+NEWEST = "format4.db.gz"
 NOW = 1_796_000_000.0
 
 
@@ -34,8 +35,9 @@ def changed(path: Path, statement: str) -> None:
     connection.close()
 
 
-def test_the_second_format_is_read_found_in_and_continued(tmp_path: Path) -> None:
-    path = unpacked("format2.db.gz", tmp_path)
+@pytest.mark.parametrize("name", ["format2.db.gz", NEWEST])
+def test_each_stored_format_is_read_found_in_and_continued(tmp_path: Path, name: str) -> None:
+    path = unpacked(name, tmp_path)
     with open_(path) as memory:
         assert [entry["content"] for entry in memory.history("home", namespace=("me",))] == [
             "lives in Paris",
@@ -63,15 +65,23 @@ def test_the_second_format_is_read_found_in_and_continued(tmp_path: Path) -> Non
         assert "gone by tomorrow" not in {item["content"] for item in memory.list(("me",))}
 
 
+def test_the_newest_format_has_its_sample(tmp_path: Path) -> None:
+    SqliteLongTermMemory(tmp_path / "m.db", None).close()
+    connection = sqlite3.connect(tmp_path / "m.db")
+    (version,) = connection.execute("SELECT version FROM jianmu_kind").fetchone()
+    connection.close()
+    assert f"format{version}.db.gz" == NEWEST, "run python -m tests.samples.sqlite_memory.make"
+
+
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
-    path = unpacked("format2.db.gz", tmp_path)
+    path = unpacked(NEWEST, tmp_path)
     changed(path, "UPDATE jianmu_kind SET version = 99")
     with pytest.raises((StorageError, LongTermMemoryError), match=r"99.*upgrade jianmu"):
         open_(path)
 
 
 def test_the_format_before_the_first_release_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    path = unpacked("format2.db.gz", tmp_path)
+    path = unpacked(NEWEST, tmp_path)
     changed(path, "DROP TABLE memory_posting")
     changed(path, "CREATE TABLE memory_posting (space INTEGER, term TEXT, first INTEGER, entries BLOB)")
     changed(path, "UPDATE jianmu_kind SET version = 1")
@@ -80,7 +90,7 @@ def test_the_format_before_the_first_release_is_refused_with_what_to_do(tmp_path
 
 
 def test_words_split_by_another_rule_ask_for_a_reindex(tmp_path: Path) -> None:
-    path = unpacked("format2.db.gz", tmp_path)
+    path = unpacked(NEWEST, tmp_path)
     changed(path, "UPDATE memory_setting SET value = 'words-0/none' WHERE name = 'analyzer'")
     with open_(path) as memory:
         with pytest.raises(LongTermMemoryError, match=r"words-0/none.*reindex"):
@@ -100,7 +110,7 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 def test_times_are_those_that_were_stored(tmp_path: Path) -> None:
-    with open_(unpacked("format2.db.gz", tmp_path)) as memory:
+    with open_(unpacked(NEWEST, tmp_path)) as memory:
         first, last = memory.history("home", namespace=("me",))
         assert first["valid_from"] == datetime(2023, 1, 1, tzinfo=UTC)
         assert first["valid_to"] == last["valid_from"] == datetime(2024, 6, 1, tzinfo=UTC)

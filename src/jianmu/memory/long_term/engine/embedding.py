@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from jianmu.errors import EmbedderError, MissingExtraError
-from jianmu.memory.long_term.engine.indexing import slots_of, texts_to_embed
+from jianmu.memory.long_term.engine.indexing import embedding_key, slots_of, texts_to_embed
 from jianmu.memory.long_term.engine.items import Draft, Row
 from jianmu.memory.long_term.engine.late import word_by_word
 from jianmu.memory.long_term.engine.searching import Question
@@ -27,7 +27,7 @@ _EMBEDDED_AT_ONCE = 256
 _QUESTION_CHARACTERS = 8_000
 
 SlotVectors = Mapping[bytes, Sequence[bytes | None]]
-"""The quantized vectors of each text's slots, by the text's digest."""
+"""The quantized vectors of each text's slots, by `embedding_key`."""
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -64,16 +64,16 @@ def slot_vectors(rows: Sequence[Row | Draft], embedder: Embedder | None) -> Slot
         return {}
     from jianmu.retrieval.vectors import quantize, unit
 
-    texts = {row.digest: texts_to_embed(row) for row in rows}
+    texts = {embedding_key(row): texts_to_embed(row) for row in rows}
     vectors = unit(embed_texts(embedder, [text for some in texts.values() for text in some]))
     packed = quantize(vectors)
     found: dict[bytes, Sequence[bytes | None]] = {}
     at = 0
-    for digest, some in texts.items():
+    for key, some in texts.items():
         here = slice(at, at + len(some))
         at += len(some)
         whole = quantize(vectors[here].mean(axis=0)) if slots_of(len(some)) > len(some) else []
-        found[digest] = whole + packed[here]
+        found[key] = whole + packed[here]
     return found
 
 

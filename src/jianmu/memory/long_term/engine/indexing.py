@@ -13,7 +13,7 @@ from jianmu.retrieval.passages import split_passages
 from jianmu.retrieval.stopwords import ENGLISH
 from jianmu.retrieval.tokens import Analyzer
 
-__all__ = ["IndexedPassage", "context_terms", "index_text", "slots_of", "texts_to_embed"]
+__all__ = ["IndexedPassage", "context_terms", "embedding_key", "index_text", "slots_of", "texts_to_embed"]
 
 CONTEXT_TERMS = 10
 """How many terms of the message before belong to a short message's context."""
@@ -80,6 +80,11 @@ def context_terms(analyzer: Analyzer, content: str) -> list[str]:
 def slots_of(passages: int) -> int:
     """How many slots a text takes: one, or one for the whole and one for each passage."""
     return 1 if passages == 1 else passages + 1
+
+
+def embedding_key(row: Row | Draft) -> bytes:
+    """Equal for texts that the embedder sees as the same."""
+    return row.digest + (named_speaker(row) or "").encode()
 
 
 def texts_to_embed(row: Row | Draft) -> list[str]:

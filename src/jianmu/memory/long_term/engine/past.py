@@ -52,6 +52,8 @@ def past_texts(
     when: float,
     analyzer: Analyzer,
     embed: Callable[[Sequence[str]], npt.NDArray[np.float32]] | None,
+    *,
+    now: float,
 ) -> list[PastText]:
     """Texts that held at `when` and do not any more.
 
@@ -61,8 +63,11 @@ def past_texts(
         when: Seconds since 1970.
         analyzer: Splits into terms.
         embed: Gives vectors; None for words only.
+        now: Seconds since 1970; what expired by then is not told.
     """
-    found = [(space, version) for space in spaces for version in tables.versions_at(space, when, _MOST)]
+    found = [
+        (space, version) for space in spaces for version in tables.versions_at(space, when, _MOST, now=now)
+    ]
     vectors: Sequence[npt.NDArray[np.float32] | None] = [None] * len(found)
     if embed is not None and found:
         from jianmu.retrieval.vectors import unit

@@ -88,7 +88,8 @@ _TABLES = (
     """,
 )
 _WORDS = ("CREATE TABLE IF NOT EXISTS memory_word (word BIGINT NOT NULL PRIMARY KEY, vector BYTEA NOT NULL)",)
-_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS)
+_VERSIONS_EXPIRE = ("ALTER TABLE memory_version ADD COLUMN IF NOT EXISTS expires DOUBLE PRECISION",)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE)
 _ALL = ("item", "key", "version", "posting", "passage", "staged", "space", "word")
 
 

@@ -141,12 +141,13 @@ class Reading(OpenedMemory):
         path = space_path(namespace_tuple(namespace))
 
         def work(tables: Tables) -> builtins.list[dict[str, Any]]:
-            space, row = self._find(tables, path, memory_id, self._clock())
+            now = self._clock()
+            space, row = self._find(tables, path, memory_id, now)
             if space is None or row is None:
                 return []
             before = [
                 history_entry(version.content, version.metadata, version.time, version.until)
-                for version in tables.versions(space, row.uid)
+                for version in tables.versions(space, row.uid, now=now)
             ]
             return [*before, history_entry(row.content, row.metadata, row.time, None)]
 

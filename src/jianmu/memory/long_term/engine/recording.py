@@ -16,6 +16,7 @@ from jianmu.memory.long_term.base import (
 from jianmu.memory.long_term.capabilities import refuse_unknown
 from jianmu.memory.long_term.engine.agreement import require_agreement
 from jianmu.memory.long_term.engine.embedding import SlotVectors, slot_vectors
+from jianmu.memory.long_term.engine.indexing import embedding_key
 from jianmu.memory.long_term.engine.items import Draft, Row, draft_of, space_path, storable, to_json
 from jianmu.memory.long_term.engine.opened import OpenedMemory
 from jianmu.memory.long_term.engine.results import hit
@@ -127,7 +128,13 @@ class Recording(OpenedMemory):
             MemoryInputError: Another memory of the namespace has this very text.
         """
         path, now = space_path(namespace_tuple(namespace)), self._clock()
-        draft = None if content is None else draft_of(content, now=now, metadata=metadata, time=time)
+        _, row = self._database.read(lambda tables: self._find(tables, path, memory_id, now))
+        speaker = None if row is None else row.speaker  # the embedder sees it before the text
+        draft = (
+            None
+            if content is None
+            else draft_of(content, now=now, metadata=metadata, time=time, speaker=speaker)
+        )
         fresh = None if metadata is None else to_json(metadata)
         changed = [draft] if draft is not None else []
         ready, words = slot_vectors(changed, self.embedder), self._new_words(changed)
@@ -143,13 +150,23 @@ class Recording(OpenedMemory):
             if draft is None or draft.digest == row.digest:
                 writer.change_metadata(row, row.metadata if fresh is None else fresh)
             else:
+                writer.expire(draft.digest)
                 twin = tables.row(space, "digest", draft.digest)
                 if twin is not None:
                     raise MemoryInputError(
                         f"memory {twin.uid!r} has this text already; delete one of the two"
                     )
-                kept = row.metadata if fresh is None else fresh
-                writer.replace(row, content=draft.content, metadata=kept, time=draft.time, day=draft.day)
+                row = tables.row(space, "id", row.id)  # again: dropping an expired one changes its neighbours
+                assert row is not None
+                writer.replace(
+                    row,
+                    content=draft.content,
+                    metadata=row.metadata if fresh is None else fresh,
+                    time=draft.time,
+                    day=draft.day,
+                    dated=row.dated,
+                    expires=row.expires,
+                )
             writer.finish()
             tables.add_words(words)
             return hit(row)
@@ -188,7 +205,7 @@ class Recording(OpenedMemory):
 
     def _writer(self, tables: Tables, space: Space, ready: SlotVectors, now: float) -> Writer:
         def embed(row: Row | Draft) -> Sequence[bytes | None]:
-            found = ready.get(row.digest)
+            found = ready.get(embedding_key(row))
             return found if found is not None else next(iter(slot_vectors([row], self.embedder).values()), ())
 
         return Writer(tables, space, analyzer=self._analyzer, embed=embed, now=now, new_id=self._new_id)

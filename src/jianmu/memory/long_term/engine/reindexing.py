@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from jianmu.memory.long_term.engine.indexing import embedding_key
 from jianmu.memory.long_term.engine.items import Draft, Row
 from jianmu.memory.long_term.engine.tables import Database, Space, Tables
 from jianmu.memory.long_term.engine.writing import Writer
@@ -36,7 +37,7 @@ class Reindexing:
     Args:
         database: Whose index.
         embedder: The one to build with; None drops the vectors.
-        vectors_of: Quantized vectors of texts, by digest.
+        vectors_of: Quantized vectors of texts, by `embedding_key`.
         analyzer: Splits texts into terms.
         progress: Told about each step.
         words: Vectors of single words, kept as well.
@@ -97,7 +98,9 @@ class Reindexing:
         vectors = self._vectors_of(missing)
         if self._words is not None:
             self._met += self._words.to_save((row.content for row in missing), lambda ids: {})
-        values = [(space.id, digest, b"".join(v or b"" for v in some)) for digest, some in vectors.items()]
+        values = [
+            (space.id, row.digest, b"".join(v or b"" for v in vectors[embedding_key(row)])) for row in missing
+        ]
         sql = "INSERT INTO memory_staged (space, digest, vectors) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         self._database.write(lambda tables: tables.run_many(sql, values))
 
@@ -151,7 +154,8 @@ class Reindexing:
             for digest, packed in staged.items()
         }
         changed = [row for row in rows if row.digest not in ready]  # recorded since the vectors were made
-        ready.update(self._vectors_of(changed))
+        fresh = self._vectors_of(changed)
+        ready.update((row.digest, fresh[embedding_key(row)]) for row in changed if fresh)
         return ready
 
 

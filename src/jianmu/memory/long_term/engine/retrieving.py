@@ -152,7 +152,14 @@ class Retrieval:
         if self._options.as_of is None:
             return []
         embed = self._embed if self._question.vector is not None else None
-        return past_texts(self._tables, self._spaces.values(), self._options.as_of, self._analyzer, embed)
+        return past_texts(
+            self._tables,
+            self._spaces.values(),
+            self._options.as_of,
+            self._analyzer,
+            embed,
+            now=self._now,
+        )
 
     def _keep(self, row: Row) -> bool:
         options = self._options

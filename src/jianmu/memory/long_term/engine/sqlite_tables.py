@@ -86,6 +86,10 @@ def _add_words(connection: sqlite3.Connection) -> None:
     connection.execute(_WORDS)
 
 
+def _let_versions_expire(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE memory_version ADD COLUMN expires REAL")
+
+
 def _delete_securely(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")
 
@@ -106,7 +110,7 @@ class SqliteDatabase:
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_make_tables, _refuse_first_format, _add_words],
+            migrations=[_make_tables, _refuse_first_format, _add_words, _let_versions_expire],
             timeout=timeout,
             prepare=_delete_securely,
         )

@@ -238,10 +238,10 @@ class Tables(WordTables):
         sql = f"SELECT {_FULL} FROM memory_item WHERE space = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608 - no value
         return [Row(*row) for row in self.all(sql, (space.id, above, limit))]
 
-    def expired(self, space: Space, now: float, limit: int) -> list[Row]:
-        """Items past their time."""
-        sql = f"SELECT {_FULL} FROM memory_item WHERE space = ? AND expires <= ? LIMIT ?"  # noqa: S608 - no value
-        return [Row(*row) for row in self.all(sql, (space.id, now, limit))]
+    def expired(self, space: Space, now: float, limit: int) -> list[int]:
+        """Ids of items past their time."""
+        sql = "SELECT id FROM memory_item WHERE space = ? AND expires <= ? LIMIT ?"
+        return [int(id) for (id,) in self.all(sql, (space.id, now, limit))]
 
     def insert_rows(self, rows: Iterable[Row]) -> None:
         """Store new items."""
@@ -309,32 +309,35 @@ class Tables(WordTables):
         self.run("DELETE FROM memory_key WHERE space = ? AND key = ?", (space.id, key))
 
     def add_version(self, space: Space, uid: str, row: Row, until: float) -> None:
-        """Keep the text of `row` in the history of `uid`."""
+        """Keep the text of `row` in the history of `uid`, for as long as it was to be kept."""
         number = self.all(
             "SELECT coalesce(max(number), -1) + 1 FROM memory_version WHERE space = ? AND uid = ?",
             (space.id, uid),
         )[0][0]
         self.run(
-            "INSERT INTO memory_version (space, uid, number, content, metadata, time, until)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (space.id, uid, number, row.content, row.metadata, row.time, until),
+            "INSERT INTO memory_version (space, uid, number, content, metadata, time, until, expires)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (space.id, uid, number, row.content, row.metadata, row.time, until, row.expires),
         )
 
-    def versions(self, space: Space, uid: str) -> list[Version]:
-        """What an item said before, oldest first."""
+    def versions(self, space: Space, uid: str, *, now: float) -> list[Version]:
+        """What an item said before and may still be told, oldest first."""
         sql = (
             "SELECT uid, content, metadata, time, until FROM memory_version"
-            " WHERE space = ? AND uid = ? ORDER BY number"
+            " WHERE space = ? AND uid = ? AND (expires IS NULL OR expires > ?) ORDER BY number"
         )
-        return [Version(*row) for row in self.all(sql, (space.id, uid))]
+        return [Version(*row) for row in self.all(sql, (space.id, uid, now))]
 
-    def versions_at(self, space: Space, when: float, limit: int) -> list[Version]:
-        """Superseded texts that held at `when`, newest first."""
+    def versions_at(self, space: Space, when: float, limit: int, *, now: float) -> list[Version]:
+        """Superseded texts of live items that held at `when` and may still be told, newest first."""
         sql = (
-            "SELECT uid, content, metadata, time, until FROM memory_version"
-            " WHERE space = ? AND time <= ? AND until > ? ORDER BY time DESC LIMIT ?"
+            "SELECT old.uid, old.content, old.metadata, old.time, old.until FROM memory_version AS old"
+            " JOIN memory_item AS item ON item.space = old.space AND item.uid = old.uid"
+            " WHERE old.space = ? AND old.time <= ? AND old.until > ?"
+            " AND (old.expires IS NULL OR old.expires > ?) AND (item.expires IS NULL OR item.expires > ?)"
+            " ORDER BY old.time DESC LIMIT ?"
         )
-        return [Version(*row) for row in self.all(sql, (space.id, when, when, limit))]
+        return [Version(*row) for row in self.all(sql, (space.id, when, when, now, now, limit))]
 
 
 _values = attrgetter(*_FULL.split(", "))

@@ -69,16 +69,30 @@ class Writer:
 
     def sweep(self) -> None:
         """Drop some of what has expired."""
-        for row in self._tables.expired(self._space, self._now, _SWEPT_AT_ONCE):
+        for id in self._tables.expired(self._space, self._now, _SWEPT_AT_ONCE):
+            row = self._tables.row(self._space, "id", id)  # read late: the drop before changed its neighbours
+            if row is not None:
+                self.drop(row)
+
+    def expire(self, digest: bytes) -> None:
+        """Drop the item with this text if its time is over."""
+        self._flush()
+        row = self._tables.row(self._space, "digest", digest)
+        if row is not None and self._has_expired(row):
             self.drop(row)
 
     def record(self, draft: Draft) -> LongTermMemoryRecordResult:
         """Store, replace or count a draft."""
         if draft.digest in self._new and (draft.key is None or draft.key in self._free):
             return _result(self._insert(draft), draft, "stored")
-        self._flush()
-        same = self._live(self._tables.row(self._space, "digest", draft.digest))
-        named = None if draft.key is None else self._live(self._tables.row_of_key(self._space, draft.key))
+        self.expire(draft.digest)
+        named = None if draft.key is None else self._tables.row_of_key(self._space, draft.key)
+        if named is not None and self._has_expired(named):
+            self.drop(named)
+            named = None
+        same = self._tables.row(
+            self._space, "digest", draft.digest
+        )  # after the drops, which change neighbours
         if same is not None and (draft.key is None or (named is not None and named.id == same.id)):
             row, status = same, self._again(same, draft)
         elif same is not None:
@@ -92,7 +106,16 @@ class Writer:
         return _result(row, draft, status)
 
     def replace(
-        self, row: Row, *, content: str, metadata: str, time: float, day: int, speaker: str | None = None
+        self,
+        row: Row,
+        *,
+        content: str,
+        metadata: str,
+        time: float,
+        day: int,
+        dated: bool,
+        expires: float | None,
+        speaker: str | None = None,
     ) -> None:
         """Give an item another text; the old one goes into its history."""
         self._tables.add_version(self._space, row.uid, row, time)
@@ -101,6 +124,7 @@ class Writer:
         after = self._unlink_index(row) if changed else None
         row.content, row.metadata, row.digest = content, metadata, digest_of(content)
         self._new.discard(row.digest)
+        row.dated, row.expires = dated, expires
         row.time, row.day, row.speaker, row.updated, row.count = time, day, speaker, self._now, 1
         if changed:
             self._index(row)
@@ -139,11 +163,8 @@ class Writer:
 
     # -- the cases of `record` ------------------------------------------------------------------------
 
-    def _live(self, row: Row | None) -> Row | None:
-        if row is not None and row.expires is not None and row.expires <= self._now:
-            self.drop(row)
-            return None
-        return row
+    def _has_expired(self, row: Row) -> bool:
+        return row.expires is not None and row.expires <= self._now
 
     def _again(self, row: Row, draft: Draft) -> RecordStatus:
         """The same text once more: counted, its metadata merged, its expiry renewed."""
@@ -223,13 +244,14 @@ class Writer:
         return row
 
     def _replace(self, named: Row, draft: Draft) -> Row:
-        named.dated, named.expires = draft.dated, draft.expires
         self.replace(
             named,
             content=draft.content,
             metadata=draft.metadata,
             time=draft.time,
             day=draft.day,
+            dated=draft.dated,
+            expires=draft.expires,
             speaker=draft.speaker,
         )
         return named
