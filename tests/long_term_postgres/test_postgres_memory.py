@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from jianmu.errors import EmbedderMismatchError, LongTermMemoryError, StorageError
 from jianmu.memory import PostgresLongTermMemory
 from jianmu.memory.long_term.engine import postgres_tables
+from jianmu.testing.postgres import PostgresServer
 from tests.long_term.embedders import hashed
 
 from .test_contract import schema_of
@@ -90,3 +92,26 @@ def test_tables_of_a_newer_version_are_refused(dsn: str) -> None:
 def test_a_server_that_is_away_is_one_clear_error() -> None:
     with pytest.raises(StorageError, match="is the server up"):
         PostgresLongTermMemory("postgresql://nobody@127.0.0.1:9/none", None, timeout=0.3)
+
+
+def test_an_erased_text_is_in_no_table_file_of_the_server(postgres_server: PostgresServer, dsn: str) -> None:
+    secret = "xylophonequartz"
+
+    def files() -> list[str]:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+        found = []
+        for path in (postgres_server.data / "base").rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # the server removes old files meanwhile
+                if path.is_file() and secret.encode() in path.read_bytes():
+                    found.append(path.name)
+        return found
+
+    with PostgresLongTermMemory(dsn, hashed()) as memory:
+        memory.record_many([{"inputs": f"filler number {n}"} for n in range(50)])
+        erased = memory.record(f"the word is {secret}", key="k", session="s")["id"] or ""
+        memory.record("an answer beside it", session="s")
+        assert files()
+        assert memory.erase(erased)
+        assert files() == []
+        assert len(memory.list()) == 51
