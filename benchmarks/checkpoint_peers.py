@@ -27,6 +27,7 @@ from typing import Annotated, Any, TypedDict
 import psycopg
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 
 import checkpoint_contenders as peers
@@ -232,69 +233,122 @@ def peer_put(saver: Any, name: str) -> Callable[[int], None]:
 
 
 def loops(options: argparse.Namespace, folder: Path, databases: Databases) -> dict[str, Figures]:
-    """Whole runs, one after the other in turns."""
+    """Whole runs in turns: async steps beside async ones, plain ones beside plain ones."""
+    for number in range(options.steps + 1):
+        message(number)
     rounds = []
     for number in range(options.rounds):
         home = folder / f"loops{number}"
         home.mkdir()
         figures: dict[str, Figures] = {}
         for durability in ("fsync", "flush"):
-            store = SqliteCheckpointer(home / f"{durability}.db", durability=durability)  # type: ignore[arg-type]
-            figures[f"runner, jianmu sqlite {durability}"] = asyncio.run(our_loop(store, options.steps))
-            store.close()
-            saver, close = peers.sqlite_saver(home / f"peer-{durability}", normal=durability == "flush")
-            name = "SqliteSaver " + ("as shipped" if durability == "fsync" else "NORMAL")
-            figures[f"langgraph, {name}"] = peer_loop(saver, options.steps)
-            figures[f"langgraph, {name} + DeltaChannel"] = peer_loop(saver, options.steps, delta=True)
-            close()
+            normal = durability == "flush"
+            peer = "SqliteSaver " + ("NORMAL" if normal else "as shipped")
+            for kind, leaf in (("async", say_later), ("plain", say_at_once)):
+                store = SqliteCheckpointer(home / f"{durability}-{kind}.db", durability=durability)  # type: ignore[arg-type]
+                name = f"{kind} steps: runner, jianmu sqlite {durability}"
+                figures[name] = asyncio.run(our_loop(store, options.steps, leaf))
+                store.close()
+                for delta in (False, True):
+                    name = f"{kind} steps: langgraph, {peer}{' + DeltaChannel' if delta else ''}"
+                    target = home / f"peer-{durability}-{kind}-{delta}"
+                    if kind == "async":
+                        figures[name] = asyncio.run(peer_async(target, normal, options.steps, delta=delta))
+                    else:
+                        saver, close = peers.sqlite_saver(target, normal=normal)
+                        figures[name] = peer_plain(saver, options.steps, delta=delta)
+                        close()
         postgres = PostgresCheckpointer(databases.fresh())
-        figures["runner, jianmu postgres"] = asyncio.run(our_loop(postgres, options.steps))
+        figures["plain steps: runner, jianmu postgres"] = asyncio.run(
+            our_loop(postgres, options.steps, say_at_once)
+        )
         postgres.close()
         saver, close = peers.postgres_saver(databases.fresh())
-        figures["langgraph, PostgresSaver"] = peer_loop(saver, options.steps)
+        figures["plain steps: langgraph, PostgresSaver"] = peer_plain(saver, options.steps)
         close()
         rounds.append(figures)
     return medians(rounds)
 
 
-async def our_loop(store: Any, steps: int) -> Figures:
-    import py_trees
+Leaf = Callable[[list[float]], Any]
 
-    stamps: list[float] = []
 
+def say_later(stamps: list[float]) -> Any:
     @node
     async def say(ctx: Any) -> dict[str, Any]:
         stamps.append(time.perf_counter())
         await asyncio.sleep(0)  # a chat waits for its model
         return {"messages": [message(len(stamps))]}
 
-    root = py_trees.decorators.Repeat(name="chat", child=say(), num_success=steps)
+    return say()
+
+
+def say_at_once(stamps: list[float]) -> Any:
+    @node
+    def say(ctx: Any) -> dict[str, Any]:
+        stamps.append(time.perf_counter())
+        return {"messages": [message(len(stamps))]}
+
+    return say()
+
+
+async def our_loop(store: Any, steps: int, leaf: Leaf) -> Figures:
+    import py_trees
+
+    stamps: list[float] = []
+    root = py_trees.decorators.Repeat(name="chat", child=leaf(stamps), num_success=steps)
     runner = ReactiveRunner(root, StateManager(Chat))
+    runner.livelock_after = steps + 1
     result = await runner.run(checkpointer=store, thread_id="chat", checkpoint_interval=1)
     check(len(result.state.messages), steps)
     return between(stamps)
 
 
-def peer_loop(saver: Any, steps: int, *, delta: bool = False) -> Figures:
+def peer_graph(say: Any, stamps: list[float], steps: int, *, delta: bool) -> Any:
     def add(old: list[Any], new: Any) -> list[Any]:
         return old + (new if not delta else [item for each in new for item in each])
 
     channel: Any = DeltaChannel(add, list, snapshot_frequency=1000) if delta else add
     schema = TypedDict("Chat", {"messages": Annotated[list, channel]})  # type: ignore[misc] # noqa: UP013
+    graph = StateGraph(schema)
+    graph.add_node("say", say)
+    graph.add_edge(START, "say")
+    graph.add_conditional_edges("say", lambda state: END if len(stamps) >= steps else "say")
+    return graph
+
+
+def peer_plain(saver: Any, steps: int, *, delta: bool = False) -> Figures:
     stamps: list[float] = []
 
     def say(state: Any) -> dict[str, Any]:
         stamps.append(time.perf_counter())
         return {"messages": [message(len(stamps))]}
 
-    graph = StateGraph(schema)
-    graph.add_node("say", say)
-    graph.add_edge(START, "say")
-    graph.add_conditional_edges("say", lambda state: END if len(stamps) >= steps else "say")
-    compiled = graph.compile(checkpointer=saver)
+    compiled = peer_graph(say, stamps, steps, delta=delta).compile(checkpointer=saver)
     config: Any = {"configurable": {"thread_id": f"loop {delta}"}, "recursion_limit": steps + 10}
     compiled.invoke({"messages": []}, config, durability="sync")
     check(len(compiled.get_state(config).values["messages"]), steps)
+    return between(stamps)
+
+
+async def peer_async(folder: Path, normal: bool, steps: int, *, delta: bool) -> Figures:
+    stamps: list[float] = []
+
+    async def say(state: Any) -> dict[str, Any]:
+        stamps.append(time.perf_counter())
+        await asyncio.sleep(0)
+        return {"messages": [message(len(stamps))]}
+
+    folder.mkdir()
+    async with AsyncSqliteSaver.from_conn_string(str(folder / "peer.db")) as saver:
+        if normal:
+            await saver.conn.execute("PRAGMA synchronous = NORMAL")
+        await saver.setup()
+        compiled = peer_graph(say, stamps, steps, delta=delta).compile(checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "loop"}, "recursion_limit": steps + 10}
+        await compiled.ainvoke({"messages": []}, config, durability="sync")
+        state = await compiled.aget_state(config)
+        check(len(state.values["messages"]), steps)
     return between(stamps)
 
 
@@ -306,11 +360,11 @@ def show(title: str, figures: dict[str, Figures]) -> None:
     names = [
         key for key in dict.fromkeys(key for each in figures.values() for key in each) if key != "growth"
     ]
-    print(f"\n{title}\n{'':<44}" + "".join(f"{name:>12}" for name in names))
+    print(f"\n{title}\n{'':<58}" + "".join(f"{name:>12}" for name in names))
     for contender, each in figures.items():
         cells = (each.get(name, "") for name in names)
         print(
-            f"{contender:<44}"
+            f"{contender:<58}"
             + "".join(f"{c:>12.3f}" if isinstance(c, float) else f"{c!s:>12}" for c in cells)
         )
 

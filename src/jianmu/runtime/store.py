@@ -13,6 +13,7 @@ from jianmu.memory.checkpoint.base import (
     JournalCapable,
     JournalRecord,
     LeaseCapable,
+    PromptSaveCapable,
 )
 from jianmu.memory.checkpoint.envelope import extract_checkpoint_payload, make_checkpoint_envelope
 from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
@@ -44,6 +45,7 @@ class ThreadStore:
         self._history = backend if isinstance(backend, HistoryCapable) else None
         self._events = backend if isinstance(backend, EventSource) else None
         self.leases = backend if isinstance(backend, LeaseCapable) else None
+        self._prompt = backend if isinstance(backend, PromptSaveCapable) else None
         self._last: dict[str, Any] | None = None
         self._unsubscribe: Callable[[], None] | None = None
 
@@ -75,14 +77,19 @@ class ThreadStore:
         """Save one step; a back end without a journal gets the journal's records by `append`."""
         if self.checkpointer is None:
             return
-        await self.writer.call(
-            self.checkpointer.save_checkpoint,
-            self.thread_id,
-            step,
-            state,
-            tree_state=tree,
-            runtime_metadata=metadata,
-        )
+        if (
+            self._prompt is None
+            or not self.writer.idle
+            or not self._prompt.try_save_checkpoint(self.thread_id, step, state, tree, metadata)
+        ):
+            await self.writer.call(
+                self.checkpointer.save_checkpoint,
+                self.thread_id,
+                step,
+                state,
+                tree_state=tree,
+                runtime_metadata=metadata,
+            )
         self._last = make_checkpoint_envelope(step, state, tree, metadata)
 
     async def read_journal(self) -> list[JournalRecord]:

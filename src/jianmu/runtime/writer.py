@@ -24,6 +24,11 @@ class SerialWriter:
         self._thread: ThreadPoolExecutor | None = None
         self._open: set[asyncio.Task[Any]] = set()
 
+    @property
+    def idle(self) -> bool:
+        """Whether no call is under way or waiting."""
+        return not self._open and not self._lock.locked()
+
     async def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Return what `fn` returns, awaited if it must be.
 

@@ -31,6 +31,7 @@ Migration = Callable[[sqlite3.Connection], None]
 """Leads a file from one schema version to the next; the first one makes the tables."""
 
 _MAX_BATCH = 256
+_LOG_PAGES = 1000  # as is SQLite's own default
 _SYNCHRONOUS = {"fsync": "FULL", "flush": "NORMAL"}
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -115,6 +116,27 @@ class SqliteFile:
             self._lead()
         return job.outcome()
 
+    def try_write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """Do `write` if nobody else is writing, and return None otherwise: it waits for no lock and no flush.
+
+        Only for a file of durability "flush". A `write` must follow now and then: it empties the log.
+
+        Raises:
+            StorageError: The disk refused; nothing was changed.
+        """
+        self._follow_fork()
+        with self._mutex:
+            if self._closed or self._leading:
+                return None
+            self._leading = True
+        job = _Job(work)
+        try:
+            self._set_waiting(wait=False)
+            self._commit([job])
+        finally:
+            self._hand_on()
+        return None if _is_busy(job.error) else job.outcome()
+
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on one unchanging view of the file; never waits for a writer.
 
@@ -172,6 +194,7 @@ class SqliteFile:
         self._idle = threading.Condition(self._mutex)
         self._queue = []
         self._leading = False
+        self._waits = True
         self._readers = []
 
     def _follow_fork(self) -> None:
@@ -260,18 +283,33 @@ class SqliteFile:
         with self._mutex:
             batch, self._queue = self._queue[:_MAX_BATCH], self._queue[_MAX_BATCH:]
         try:
+            self._set_waiting(wait=True)
             self._commit(batch)
         finally:
-            with self._mutex:
-                heir = self._queue[0] if self._queue else None
-                if heir is None:
-                    self._leading = False
-                    self._idle.notify_all()
             for job in batch:
                 job.done = True
+            self._hand_on()
+            for job in batch:
                 job.turn.set()
-            if heir is not None:
-                heir.turn.set()
+
+    def _hand_on(self) -> None:
+        """Let the first that came meanwhile lead, or nobody."""
+        with self._mutex:
+            heir = self._queue[0] if self._queue else None
+            if heir is None:
+                self._leading = False
+                self._idle.notify_all()
+        if heir is not None:
+            heir.turn.set()
+
+    def _set_waiting(self, *, wait: bool) -> None:
+        """Say whether the writer waits for locks, and for the flushes that emptying the log takes."""
+        if wait is not self._waits:
+            milliseconds, pages = (int(self.timeout * 1000), _LOG_PAGES) if wait else (0, 0)
+            with self._translated():
+                self._writer.execute(f"PRAGMA busy_timeout = {milliseconds}")
+                self._writer.execute(f"PRAGMA wal_autocheckpoint = {pages}")
+            self._waits = wait
 
     def _commit(self, batch: Sequence[_Job[Any]]) -> None:
         try:
@@ -357,7 +395,7 @@ def is_damage(error: BaseException | None) -> bool:
     return _code(error) in _DAMAGE or isinstance(cause, UnicodeDecodeError)
 
 
-def _is_busy(error: BaseException) -> bool:
+def _is_busy(error: BaseException | None) -> bool:
     return _code(error) in _BUSY
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "JournalRecord",
     "Lease",
     "LeaseCapable",
+    "PromptSaveCapable",
 ]
 
 
@@ -83,6 +84,26 @@ class CheckpointInfo:
     step: int
     time: datetime
     size: int
+
+
+@runtime_checkable
+class PromptSaveCapable(Protocol):
+    """A back end that can tell when a save takes no waiting, so that it need not leave the event loop."""
+
+    def try_save_checkpoint(
+        self,
+        thread_id: str,
+        step: int,
+        state_dump: Mapping[str, Any],
+        tree_state: Mapping[str, str] | None = None,
+        runtime_metadata: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Do `save_checkpoint` if it will not wait for a disk, a lock or another writer.
+
+        Returns:
+            Whether it is done; if not, nothing has happened and `save_checkpoint` is the way.
+        """
+        ...
 
 
 @runtime_checkable

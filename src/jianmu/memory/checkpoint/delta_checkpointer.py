@@ -25,6 +25,7 @@ from jianmu.memory.checkpoint.sql_threads import ATTEMPTS
 __all__ = ["DeltaCheckpointer"]
 
 _ROW_CHARGE = 96  # what a row costs a reader beside its bytes; keeps tiny deltas from piling up
+_PROMPT_BYTES = 2**15  # what is encoded and written in less time than a change of threads takes
 _BUNDLED = 64  # steps a bundle; a reader of N deltas needs N / 64 bundles and fewer than 64 single rows
 
 
@@ -41,6 +42,7 @@ class DeltaCheckpointer(DeltaHistory):
     def __init__(self, *, cipher: Cipher | None, clock: Callable[[], float], cache_bytes: int) -> None:
         super().__init__(cipher=cipher, cache_bytes=cache_bytes)
         self._clock = clock
+        self._is_prompt = False
 
     # What a back end defines, beside how statements are run
 
@@ -57,6 +59,15 @@ class DeltaCheckpointer(DeltaHistory):
             condition: A further condition on the thread's row, with its `values`.
             values: Those.
         """
+
+    def _advance_promptly(
+        self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]
+    ) -> bool:
+        """Do `_advance` for one row if that takes no waiting; return whether it is done.
+
+        Called only if the back end has set `_is_prompt`.
+        """
+        return False
 
     @abstractmethod
     def close(self) -> None:
@@ -87,10 +98,7 @@ class DeltaCheckpointer(DeltaHistory):
             LeaseLostError: Another run took over, or the thread was deleted.
             StorageError: The database refused. After any of these the last good checkpoint is what it was.
         """
-        check_thread_id(thread_id)
-        check_step(step)
-        if step >= LAST:
-            raise CheckpointArgumentError("step must be less than 2**63 - 1")
+        _check(thread_id, step)
         key = thread_key(thread_id)
         place = self._cache.get(key)
         content = Content(state_dump, tree_state, runtime_metadata, place.content if place else None)
@@ -106,6 +114,37 @@ class DeltaCheckpointer(DeltaHistory):
             self._cache.forget(key)
             place = None
         raise StorageError(f"thread {thread_id!r}: others saved first, {ATTEMPTS} times; try again")
+
+    def try_save_checkpoint(
+        self,
+        thread_id: str,
+        step: int,
+        state_dump: Mapping[str, Any],
+        tree_state: Mapping[str, str] | None = None,
+        runtime_metadata: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Do `save_checkpoint` if it waits for nothing; return whether it is done, with the same errors.
+
+        So it is for the small deltas of a thread that this process saved last, where the back end flushes
+        nothing and nobody else is writing.
+        """
+        _check(thread_id, step)
+        key = thread_key(thread_id)
+        place = self._cache.get(key)
+        if not self._is_prompt or place is None or step <= place.step or len(place.tail) >= _BUNDLED - 1:
+            return False
+        content = Content(state_dump, tree_state, runtime_metadata, place.content)
+        text = content.changes_from(place.content)
+        deltas = place.deltas + len(text) + _ROW_CHARGE
+        if deltas > place.snapshot or len(text) > _PROMPT_BYTES:
+            return False
+        saved = float(self._clock())
+        rows, following = self._next_delta(thread_id, place, step, content, saved, text, deltas)
+        condition, values = self._right(self._leases.get(key))
+        if not self._advance_promptly(key, place, rows[0], condition, values):
+            return False
+        self._cache.put(key, following)
+        return True
 
     def _find_place(self, thread_id: str, key: bytes) -> Place:
         """Read where a thread stands, and make it if it is new."""
@@ -166,6 +205,13 @@ class DeltaCheckpointer(DeltaHistory):
         found = self._read(lambda session: session.rows(sql, key, rows[0].step))
         # Written after all, by an attempt whose answer was lost with the connection.
         return bool(found) and (found[0][0], found[0][1]) == (rows[0].sum, rows[0].body)
+
+
+def _check(thread_id: str, step: int) -> None:
+    check_thread_id(thread_id)
+    check_step(step)
+    if step >= LAST:
+        raise CheckpointArgumentError("step must be less than 2**63 - 1")
 
 
 def _cost(read: Read) -> int:

@@ -57,6 +57,7 @@ class SqliteCheckpointer(DeltaCheckpointer):
         cache_bytes: int = 64 * 2**20,
     ) -> None:
         super().__init__(cipher=cipher, clock=clock, cache_bytes=cache_bytes)
+        self._is_prompt = durability == "flush"
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
@@ -83,31 +84,45 @@ class SqliteCheckpointer(DeltaCheckpointer):
     def _advance(
         self, key: bytes, place: Place, rows: Sequence[Row], condition: str, values: Sequence[object]
     ) -> bool:
-        row = rows[0]
-        move = (
-            "UPDATE jianmu_thread SET step = ? "
-            f"WHERE thread = ? AND incarnation = ? AND step = ? AND {condition}"
+        return self._file.write(lambda connection: _advance(connection, key, place, rows, condition, values))
+
+    def _advance_promptly(
+        self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]
+    ) -> bool:
+        moved = self._file.try_write(
+            lambda connection: _advance(connection, key, place, [row], condition, values)
         )
-
-        def work(connection: sqlite3.Connection) -> bool:
-            moved = connection.execute(move, (row.step, key, place.incarnation, place.step, *values))
-            if moved.rowcount != 1:
-                return False
-            connection.execute("INSERT INTO jianmu_step VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row[:6]))
-            for part in rows[1:]:
-                connection.execute(
-                    "INSERT INTO jianmu_part VALUES (?, ?, ?, ?, ?, ?)",
-                    (key, part.step, part.part, part.before, part.sum, part.body),
-                )
-            return True
-
-        return self._file.write(work)
+        return bool(moved)
 
     def _reclaim(self) -> None:
         self._file.shrink()
 
     def _is_damage(self, error: StorageError) -> bool:
         return is_damage(error)
+
+
+def _advance(
+    connection: sqlite3.Connection,
+    key: bytes,
+    place: Place,
+    rows: Sequence[Row],
+    condition: str,
+    values: Sequence[object],
+) -> bool:
+    row = rows[0]
+    move = (
+        f"UPDATE jianmu_thread SET step = ? WHERE thread = ? AND incarnation = ? AND step = ? AND {condition}"
+    )
+    moved = connection.execute(move, (row.step, key, place.incarnation, place.step, *values))
+    if moved.rowcount != 1:
+        return False
+    connection.execute("INSERT INTO jianmu_step VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row[:6]))
+    for part in rows[1:]:
+        connection.execute(
+            "INSERT INTO jianmu_part VALUES (?, ?, ?, ?, ?, ?)",
+            (key, part.step, part.part, part.before, part.sum, part.body),
+        )
+    return True
 
 
 class _SqliteSession:
