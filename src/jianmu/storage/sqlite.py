@@ -96,8 +96,8 @@ class SqliteFile:
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` in an immediate transaction and return its result; durable when this returns.
 
-        What `work` raises is raised here, and nothing of that work is kept. It must not commit, and may be
-        run again when a commit that it shared with others failed.
+        What `work` raises is raised here, and nothing of that work is kept. It must not commit, and is run
+        again when one that shares its commit fails.
 
         Raises:
             StorageError: The disk or the lock refused; nothing was changed.
@@ -313,27 +313,33 @@ class SqliteFile:
 
     def _commit(self, batch: Sequence[_Job[Any]]) -> None:
         try:
-            self._commit_together(batch)
+            if self._commit_together(batch):
+                return
         except StorageError as error:
             if len(batch) == 1 or _is_busy(error):
                 for job in batch:
                     job.error = error
                 return
-            for job in batch:  # a neighbour too big for the disk must not fail the others
-                self._commit([job])
+        for job in batch:  # what one of them raised, or what is too big for the disk, is its own affair
+            self._commit([job])
 
-    def _commit_together(self, batch: Sequence[_Job[Any]]) -> None:
+    def _commit_together(self, batch: Sequence[_Job[Any]]) -> bool:
+        """Run all and commit; return False, with nothing kept, if one of several raised."""
         connection = self._writer
         with self._translated():
             try:
                 connection.execute("BEGIN IMMEDIATE")
-                if _run_all(connection, batch):
+                kept = all(job.run(connection) for job in batch)
+                if kept:
                     connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+        if not kept and len(batch) > 1:
+            return False
         for job in batch:
             job.error = job.raised
+        return True
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -375,18 +381,6 @@ class _Job(Generic[T]):
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]
-
-
-def _run_all(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> bool:
-    """Run each job so that one that fails takes nothing of the others with it; return whether any is kept."""
-    if len(batch) == 1:
-        return batch[0].run(connection)
-    for job in batch:
-        connection.execute("SAVEPOINT job")
-        if not job.run(connection):
-            connection.execute("ROLLBACK TO job")
-        connection.execute("RELEASE job")
-    return True
 
 
 def is_damage(error: BaseException | None) -> bool:
