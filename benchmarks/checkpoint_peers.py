@@ -13,7 +13,10 @@ import asyncio
 import itertools
 import json
 import os
+import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -183,8 +186,39 @@ def long(options: argparse.Namespace, folder: Path, databases: Databases) -> dic
 
 
 def agents(options: argparse.Namespace, folder: Path) -> dict[str, Figures]:
-    """32 threads of one process, each with a conversation of its own, on one durable SQLite file."""
+    """32 threads of one process, each with a conversation of its own, on one durable SQLite file.
+
+    On this disk as it is, and again with flushes that take longer, as they do on most disks.
+    """
+    figures: dict[str, Figures] = {}
+    for delay in (0, 500, 1000, 4000) if shutil.which("cc") else (0,):
+        target = folder / f"agents{delay}.json"
+        command = [sys.executable, __file__, "--only", "threads", "--rounds", str(options.rounds)]
+        command += ["--json", str(target), "--folder", str(folder)]
+        subprocess.run(
+            command, env=os.environ | slow_flush(folder, delay), check=True, stdout=subprocess.DEVNULL
+        )
+        found = json.loads(target.read_text("utf-8"))["threads"]
+        flush = found.pop("one flush")["ms"]
+        for name, each in found.items():
+            figures[f"{name}, flush {flush:.2f} ms ({delay / 1e3:g} added)"] = each
+    return figures
+
+
+def slow_flush(folder: Path, microseconds: int) -> dict[str, str]:
+    """Return the environment under which a flush takes so much longer."""
+    if not microseconds:
+        return {}
+    library = folder / "slow_flush.so"
+    source = Path(__file__).with_name("slow_flush.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", str(library), str(source), "-ldl"], check=True)
+    return {"LD_PRELOAD": str(library), "SLOW_FLUSH_US": str(microseconds)}
+
+
+def threads(options: argparse.Namespace, folder: Path) -> dict[str, Figures]:
+    """The same in this process."""
     rounds: dict[str, list[float]] = defaultdict(list)
+    flushes: list[float] = []
     for number in range(options.rounds):
         store = SqliteCheckpointer(folder / f"agents{number}.db")
         rounds["jianmu sqlite fsync"].append(puts_per_second(partial(ours_put, store)))
@@ -192,7 +226,13 @@ def agents(options: argparse.Namespace, folder: Path) -> dict[str, Figures]:
         saver, close = peers.sqlite_saver(folder / f"agents-peer{number}", normal=False)
         rounds["SqliteSaver as shipped"].append(puts_per_second(partial(peer_put, saver)))
         close()
-    return {name: {"puts_per_s": statistics.median(each)} for name, each in rounds.items()}
+        descriptor = os.open(folder / f"flush{number}", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        flushes += [milliseconds(lambda: peers.flush_once(descriptor)) for _ in range(50)]  # noqa: B023 - called at once
+        os.close(descriptor)
+    figures: dict[str, Figures] = {
+        name: {"puts_per_s": statistics.median(each)} for name, each in rounds.items()
+    }
+    return figures | {"one flush": {"ms": statistics.median(flushes)}}
 
 
 def puts_per_second(make: Callable[[str], Callable[[int], None]], seconds: float = 3.0) -> float:
@@ -404,7 +444,7 @@ def main() -> None:
     parser.add_argument("--only", default="back_ends,written,agents,loops,long")
     options = parser.parse_args()
     chosen, results = options.only.split(","), {}
-    databases = Databases()
+    databases = Databases() if chosen != ["threads"] else None
     try:
         with tempfile.TemporaryDirectory(dir=options.folder) as name:
             folder = Path(name)
@@ -415,6 +455,7 @@ def main() -> None:
                 ),
                 "written": ("written to PostgreSQL's log", lambda: written(options)),
                 "agents": ("32 threads on one SQLite file, 1 KB, durable", lambda: agents(options, folder)),
+                "threads": ("the same, in one process", lambda: threads(options, folder)),
                 "loops": (
                     f"whole runs of {options.steps} steps, time from one step to the next",
                     lambda: loops(options, folder, databases),
@@ -426,7 +467,8 @@ def main() -> None:
                 results[part] = measure()
                 show(title, results[part])
     finally:
-        databases.server.remove()
+        if databases is not None:
+            databases.server.remove()
     if options.json:
         options.json.write_text(json.dumps(results, indent=1), "utf-8")
     if options.plot and "back_ends" in results:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from jianmu.errors import CheckpointFormatError, ConfigError, StorageError
-from jianmu.storage.sqlite import SqliteFile, is_damage
+from jianmu.storage.sqlite import SqliteFile
+from jianmu.storage.sqlite_errors import is_damage
 
 
 def first(connection: sqlite3.Connection) -> None:
@@ -88,7 +92,7 @@ def test_threads_that_wait_together_commit_together_and_fail_alone(tmp_path: Pat
             leader = pool.submit(file.write, slow)
             entered.wait()
             others = [pool.submit(numbered, n) for n in range(32)]
-            while len(file._queue) < 32:  # the only way to see that all of them wait
+            while len(file._commits._queue) < 32:  # the only way to see that all of them wait
                 pass
             may_go.set()
             leader.result()
@@ -113,7 +117,7 @@ def test_a_failed_neighbour_does_not_fail_the_others(tmp_path: Path) -> None:
             entered.wait()
             bad = pool.submit(file.write, twice)
             good = [pool.submit(put, file, n) for n in range(5)]
-            while len(file._queue) < 6:
+            while len(file._commits._queue) < 6:
                 pass
             may_go.set()
             leader.result()
@@ -267,3 +271,70 @@ def test_a_forked_child_and_its_parent_both_go_on(tmp_path: Path) -> None:
         assert child.exitcode == 0
         put(file, 3)
         assert numbers(file) == [1, 2, 3]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a timer signal")
+def test_a_writer_interrupted_while_it_waits_leaves_the_others_going(tmp_path: Path) -> None:
+    file = open_file(tmp_path / "f.db")
+    leading, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: sqlite3.Connection) -> None:
+        leading.set()
+        go_on.wait()
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    leader = threading.Thread(target=lambda: file.write(slow))
+    leader.start()
+    leading.wait()
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with pytest.raises(KeyboardInterrupt):
+            put(file, 1)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    go_on.set()
+    leader.join()
+    put(file, 2)
+    assert numbers(file) == [2]
+
+
+def test_work_of_one_kind_is_done_together_and_one_by_one_when_that_fails(tmp_path: Path) -> None:
+    file = open_file(tmp_path / "f.db")
+    leading, go_on = threading.Event(), threading.Event()
+    together: list[int] = []
+
+    def slow(connection: sqlite3.Connection) -> None:
+        leading.set()
+        go_on.wait()
+
+    def bulk(connection: sqlite3.Connection, items: Sequence[int]) -> bool:
+        together.append(len(items))
+        connection.executemany("INSERT INTO item (n) VALUES (?)", [(item,) for item in items])
+        return 13 not in items
+
+    def write(item: int) -> None:
+        def alone(connection: sqlite3.Connection) -> bool:
+            connection.execute("INSERT INTO item (n) VALUES (?)", (item,))
+            return True
+
+        assert file.write(alone, bulk=bulk, item=item)
+
+    for items in ([1, 2, 3, 4], [11, 12, 13, 14]):
+        leading.clear()
+        go_on.clear()
+        threads = [threading.Thread(target=lambda: file.write(slow))]
+        threads[0].start()
+        leading.wait()
+        threads += [threading.Thread(target=write, args=(item,)) for item in items]
+        for thread in threads[1:]:
+            thread.start()
+        while len(file._commits._queue) < 4:
+            time.sleep(0)
+        go_on.set()
+        for thread in threads:
+            thread.join()
+    assert together == [4, 4]
+    assert numbers(file) == [1, 2, 3, 4, 11, 12, 13, 14]

@@ -1,8 +1,4 @@
-"""One SQLite file for many threads and processes: durable, private, with commits that are shared.
-
-Every flush of the disk costs the same whether it carries one change or thirty. So `SqliteFile.write` lets the
-threads that wait together commit together: the first one leads, runs the work of all, and commits once.
-"""
+"""One SQLite file for many threads and processes: durable, private, with commits that are shared."""
 
 from __future__ import annotations
 
@@ -11,30 +7,23 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from jianmu.errors import ConfigError, JianmuError, StorageError
+from jianmu.storage.sqlite_commits import Bulk, SharedCommits, Work
+from jianmu.storage.sqlite_errors import is_busy, translated
+from jianmu.storage.sqlite_kinds import Migration, migrate
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["Durability", "Migration", "SqliteFile", "is_damage"]
+__all__ = ["Durability", "SqliteFile"]
 
 T = TypeVar("T")
 
 Durability = Literal["fsync", "flush"]
 """``fsync`` survives power loss; ``flush`` survives the death of the process."""
 
-Migration = Callable[[sqlite3.Connection], None]
-"""Leads a file from one schema version to the next; the first one makes the tables."""
-
-_MAX_BATCH = 256
-_LOG_PAGES = 1000  # as is SQLite's own default
 _SYNCHRONOUS = {"fsync": "FULL", "flush": "NORMAL"}
-_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 class SqliteFile:
@@ -78,45 +67,34 @@ class SqliteFile:
         self.timeout = timeout
         self._synchronous = _SYNCHRONOUS[durability]
         self._prepare = prepare
-        self._pid = 0
         self._closed = False
-        self._leading = False
-        self._queue: list[_Job[Any]] = []
-        self._readers: list[sqlite3.Connection] = []
-        self._start()
         with self._translated():
             _create_private(self.path)
-            self._writer = self._connect()
+            self._open()
             try:
-                self._migrate(self._writer, application_id, migrations, newer)
+                migrate(self._writer, self.path, application_id, migrations, newer)
             except BaseException:
                 self._writer.close()
                 raise
 
-    def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def write(self, work: Work[T], *, bulk: Bulk | None = None, item: Any = None) -> T:
         """Run `work` in an immediate transaction and return its result; durable when this returns.
 
         What `work` raises is raised here, and nothing of that work is kept. It must not commit, and is run
         again when one that shares its commit fails.
 
+        Args:
+            work: The statements.
+            bulk: Does the same for many items at once; `work` must return True then.
+            item: What `bulk` is to be given for this one.
+
         Raises:
             StorageError: The disk or the lock refused; nothing was changed.
         """
         self._follow_fork()
-        job = _Job(work)
-        with self._mutex:
-            if self._closed:
-                raise StorageError(f"{self.path} is closed")
-            self._queue.append(job)
-            leads = not self._leading
-            self._leading = True
-        if not leads:
-            job.turn.wait()
-        if not job.done:
-            self._lead()
-        return job.outcome()
+        return self._commits.write(work, bulk, item)
 
-    def try_write(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+    def try_write(self, work: Work[T]) -> T | None:
         """Do `write` if nobody else is writing, and return None otherwise: it waits for no lock and no flush.
 
         Only for a file of durability "flush". A `write` must follow now and then: it empties the log.
@@ -125,17 +103,7 @@ class SqliteFile:
             StorageError: The disk refused; nothing was changed.
         """
         self._follow_fork()
-        with self._mutex:
-            if self._closed or self._leading:
-                return None
-            self._leading = True
-        job = _Job(work)
-        try:
-            self._set_waiting(wait=False)
-            self._commit([job])
-        finally:
-            self._hand_on()
-        return None if _is_busy(job.error) else job.outcome()
+        return self._commits.try_write(work)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on one unchanging view of the file; never waits for a writer.
@@ -169,12 +137,10 @@ class SqliteFile:
             if self._closed:
                 return
             self._closed = True
-            while self._leading:
-                self._idle.wait()
             for connection in self._readers:
                 connection.close()
             self._readers.clear()
-            self._writer.close()
+        self._commits.close()
 
     def __del__(self) -> None:
         if getattr(self, "_pid", None) == os.getpid() and not self._closed:
@@ -188,23 +154,20 @@ class SqliteFile:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _start(self) -> None:
+    def _open(self) -> None:
         self._pid = os.getpid()
         self._mutex = threading.Lock()
-        self._idle = threading.Condition(self._mutex)
-        self._queue = []
-        self._leading = False
-        self._waits = True
-        self._readers = []
+        self._readers: list[sqlite3.Connection] = []
+        self._writer = self._connect()
+        self._commits = SharedCommits(self._writer, name=str(self.path), timeout=self.timeout)
 
     def _follow_fork(self) -> None:
         """Open anew in a forked child; the parent's connections must be neither used nor closed there."""
         if self._pid == os.getpid() or self._closed:
             return
-        self._inherited = (self._writer, self._readers)
-        self._start()
+        self._inherited = (self._writer, self._readers, self._commits)
         with self._translated():
-            self._writer = self._connect()
+            self._open()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -220,46 +183,6 @@ class SqliteFile:
             connection.close()
             raise
         return connection
-
-    def _migrate(
-        self,
-        connection: sqlite3.Connection,
-        application_id: int,
-        migrations: Sequence[Migration],
-        newer: type[JianmuError],
-    ) -> None:
-        if _version(connection, application_id) == len(migrations):
-            return
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            version = _version(connection, application_id)
-            if version is None:
-                self._add_kind(connection, application_id)
-                version = 0
-            if version > len(migrations):
-                raise newer(
-                    f"{self.path} has schema version {version}, and this jianmu reads up to "
-                    f"{len(migrations)}: upgrade jianmu"
-                )
-            for step in migrations[version:]:
-                step(connection)
-            connection.execute(
-                "UPDATE jianmu_kind SET version = ? WHERE id = ?", (len(migrations), application_id)
-            )
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-    def _add_kind(self, connection: sqlite3.Connection, application_id: int) -> None:
-        """Make room for one more kind in a file that is new or ours already."""
-        if not connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
-            connection.execute(f"PRAGMA application_id = {application_id}")
-            connection.execute("CREATE TABLE jianmu_kind (id INTEGER PRIMARY KEY, version INTEGER NOT NULL)")
-        elif not _has_kinds(connection):
-            raise StorageError(f"{self.path} is a SQLite file of another kind; choose another path")
-        connection.execute("INSERT INTO jianmu_kind VALUES (?, 0)", (application_id,))
 
     def _borrow(self) -> sqlite3.Connection:
         with self._mutex:
@@ -278,124 +201,8 @@ class SqliteFile:
             else:
                 self._readers.append(connection)
 
-    def _lead(self) -> None:
-        """Commit what waits now, then hand the lead to the first that came meanwhile."""
-        with self._mutex:
-            batch, self._queue = self._queue[:_MAX_BATCH], self._queue[_MAX_BATCH:]
-        try:
-            self._set_waiting(wait=True)
-            self._commit(batch)
-        finally:
-            for job in batch:
-                job.done = True
-            self._hand_on()
-            for job in batch:
-                job.turn.set()
-
-    def _hand_on(self) -> None:
-        """Let the first that came meanwhile lead, or nobody."""
-        with self._mutex:
-            heir = self._queue[0] if self._queue else None
-            if heir is None:
-                self._leading = False
-                self._idle.notify_all()
-        if heir is not None:
-            heir.turn.set()
-
-    def _set_waiting(self, *, wait: bool) -> None:
-        """Say whether the writer waits for locks, and for the flushes that emptying the log takes."""
-        if wait is not self._waits:
-            milliseconds, pages = (int(self.timeout * 1000), _LOG_PAGES) if wait else (0, 0)
-            with self._translated():
-                self._writer.execute(f"PRAGMA busy_timeout = {milliseconds}")
-                self._writer.execute(f"PRAGMA wal_autocheckpoint = {pages}")
-            self._waits = wait
-
-    def _commit(self, batch: Sequence[_Job[Any]]) -> None:
-        try:
-            if self._commit_together(batch):
-                return
-        except StorageError as error:
-            if len(batch) == 1 or _is_busy(error):
-                for job in batch:
-                    job.error = error
-                return
-        for job in batch:  # what one of them raised, or what is too big for the disk, is its own affair
-            self._commit([job])
-
-    def _commit_together(self, batch: Sequence[_Job[Any]]) -> bool:
-        """Run all and commit; return False, with nothing kept, if one of several raised."""
-        connection = self._writer
-        with self._translated():
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                kept = all(job.run(connection) for job in batch)
-                if kept:
-                    connection.execute("COMMIT")
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        if not kept and len(batch) > 1:
-            return False
-        for job in batch:
-            job.error = job.raised
-        return True
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StorageError(_explain(error, self.path, self.timeout)) from error
-        except UnicodeDecodeError as error:  # sqlite3 cannot decode a message that quotes damaged bytes
-            raise StorageError(f"{self.path} is damaged ({error.reason})") from error
-        except OSError as error:
-            raise StorageError(f"{self.path} cannot be opened: {error.strerror or error}") from error
-
-
-class _Job(Generic[T]):
-    """One thread's work, and how it ended."""
-
-    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
-        self.work = work
-        self.turn = threading.Event()
-        self.done = False
-        self.result: T | None = None
-        self.raised: Exception | None = None
-        self.error: Exception | None = StorageError(
-            "the commit was interrupted; it may have been kept or not"
-        )
-
-    def run(self, connection: sqlite3.Connection) -> bool:
-        """Return whether the work is to be kept; an error of SQLite itself ends the whole transaction."""
-        self.raised = None
-        try:
-            self.result = self.work(connection)
-        except sqlite3.Error:
-            raise
-        except Exception as error:  # noqa: BLE001 - it is raised again in the thread whose work it is
-            self.raised = error
-        return self.raised is None
-
-    def outcome(self) -> T:
-        if self.error is not None:
-            raise self.error
-        return self.result  # type: ignore[return-value]
-
-
-def is_damage(error: BaseException | None) -> bool:
-    """Return whether a StorageError means that the file itself is damaged."""
-    cause = error.__cause__ if isinstance(error, StorageError) else error
-    return _code(error) in _DAMAGE or isinstance(cause, UnicodeDecodeError)
-
-
-def _is_busy(error: BaseException | None) -> bool:
-    return _code(error) in _BUSY
-
-
-def _code(error: BaseException | None) -> int:
-    cause = error.__cause__ if isinstance(error, StorageError) else error
-    return getattr(cause, "sqlite_errorcode", 0) & 0xFF
+    def _translated(self) -> AbstractContextManager[None]:
+        return translated(self.path, self.timeout)
 
 
 def _create_private(path: Path) -> None:
@@ -421,7 +228,7 @@ def _switch_to_wal(connection: sqlite3.Connection, path: Path, timeout: float) -
             mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
             break
         except sqlite3.OperationalError as error:
-            if not _is_busy(error) or time.monotonic() > deadline:
+            if not is_busy(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
     if mode != "wal":
@@ -430,27 +237,3 @@ def _switch_to_wal(connection: sqlite3.Connection, path: Path, timeout: float) -
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _version(connection: sqlite3.Connection, application_id: int) -> int | None:
-    """Return the schema version of one kind of content, or None if the file does not hold it."""
-    if not _has_kinds(connection):
-        return None
-    row = connection.execute("SELECT version FROM jianmu_kind WHERE id = ?", (application_id,)).fetchone()
-    return None if row is None else int(row[0])
-
-
-def _has_kinds(connection: sqlite3.Connection) -> bool:
-    sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'jianmu_kind'"
-    return bool(connection.execute(sql).fetchone()[0])
-
-
-def _explain(error: sqlite3.Error, path: Path, timeout: float) -> str:
-    code = _code(error)
-    if code in _BUSY:
-        return f"{path} was locked by another process for more than {timeout:g} s ({error})"
-    if code == sqlite3.SQLITE_FULL:
-        return f"no space left for {path}; free some and try again ({error})"
-    if code in _DAMAGE:
-        return f"{path} is damaged or no SQLite file ({error})"
-    return f"{path}: {error}"

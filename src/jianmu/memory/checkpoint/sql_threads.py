@@ -18,12 +18,13 @@ from jianmu.memory.checkpoint.plain import encode_plain
 from jianmu.memory.checkpoint.sql_lease import Session, SqlLease, busy, holder_has_died, this_holder
 from jianmu.memory.checkpoint.sql_schema import id_bytes, thread_key
 
-__all__ = ["ATTEMPTS", "SqlThreads"]
+__all__ = ["ATTEMPTS", "FREE", "SqlThreads"]
 
 T = TypeVar("T")
 
 ATTEMPTS = 8
-_FREE = "(fence IS NULL OR lease_until <= now())"
+FREE = "(fence IS NULL OR lease_until <= now())"
+"""The condition on a thread's row that nobody holds it."""
 
 
 class SqlThreads(ABC):
@@ -72,7 +73,7 @@ class SqlThreads(ABC):
             dead = fence if holder_has_died(holder) else None
             sql = (
                 "UPDATE jianmu_thread SET fence = ?, lease_until = now() + ?, holder = ? "
-                f"WHERE thread = ? AND (fence = ? OR {_FREE})"
+                f"WHERE thread = ? AND (fence = ? OR {FREE})"
             )
             if not session.run(sql, lease.fence, float(ttl), this_holder(), key, dead):
                 raise busy(thread_id, holder, seconds)
@@ -182,7 +183,7 @@ class SqlThreads(ABC):
 
     def _right(self, lease: SqlLease | None) -> tuple[str, tuple[object, ...]]:
         """Return the condition on a thread's row under which we may write."""
-        return (_FREE, ()) if lease is None else ("fence = ?", (lease.fence,))
+        return (FREE, ()) if lease is None else ("fence = ?", (lease.fence,))
 
     def _holder(self, session: Session, key: bytes) -> tuple[int | None, str | None, float]:
         """Return fence, holder and the seconds left, after the thread's row is locked."""

@@ -15,14 +15,22 @@ from jianmu.memory.checkpoint.delta_cache import Place
 from jianmu.memory.checkpoint.delta_checkpointer import DeltaCheckpointer
 from jianmu.memory.checkpoint.sql_lease import Session
 from jianmu.memory.checkpoint.sql_schema import MIGRATIONS
-from jianmu.storage.sqlite import Durability, SqliteFile, is_damage
+from jianmu.memory.checkpoint.sql_threads import FREE
+from jianmu.storage.sqlite import Durability, SqliteFile
+from jianmu.storage.sqlite_errors import is_damage
 
 __all__ = ["SqliteCheckpointer"]
 
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x6A6D636B  # "jmck"
+_CAN_ADVANCE_ALL = sqlite3.sqlite_version_info >= (3, 33)  # which brought UPDATE ... FROM
 _TYPES = {"bytes": "BLOB", "int": "INTEGER", "real": "REAL", "text": "TEXT", "clustered": "WITHOUT ROWID"}
+
+Moved = tuple[bytes, int, int, object, int]
+"""Thread, incarnation, step before, fence, and step of a save."""
+Kept = tuple[object, ...]
+"""The columns of its row."""
 
 
 class SqliteCheckpointer(DeltaCheckpointer):
@@ -84,7 +92,14 @@ class SqliteCheckpointer(DeltaCheckpointer):
     def _advance(
         self, key: bytes, place: Place, rows: Sequence[Row], condition: str, values: Sequence[object]
     ) -> bool:
-        return self._file.write(lambda connection: _advance(connection, key, place, rows, condition, values))
+        def work(connection: sqlite3.Connection) -> bool:
+            return _advance(connection, key, place, rows, condition, values)
+
+        if len(rows) > 1 or not _CAN_ADVANCE_ALL:
+            return self._file.write(work)
+        row, fence = rows[0], values[0] if values else None
+        item = ((key, place.incarnation, place.step, fence, row.step), (key, *row[:6]))
+        return self._file.write(work, bulk=_advance_all, item=item)
 
     def _advance_promptly(
         self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]
@@ -122,6 +137,23 @@ def _advance(
             "INSERT INTO jianmu_part VALUES (?, ?, ?, ?, ?, ?)",
             (key, part.step, part.part, part.before, part.sum, part.body),
         )
+    return True
+
+
+def _advance_all(connection: sqlite3.Connection, items: Sequence[tuple[Moved, Kept]]) -> bool:
+    """Do `_advance` for the threads of many writers in two statements; False if one of them may not."""
+    moves = ", ".join(["(?, ?, ?, ?, ?)"] * len(items))
+    moved = connection.execute(
+        f"UPDATE jianmu_thread SET step = new.column5 FROM (VALUES {moves}) AS new "
+        "WHERE thread = new.column1 AND incarnation = new.column2 AND step = new.column3 AND CASE "
+        f"WHEN new.column4 IS NULL THEN {FREE} ELSE fence = new.column4 END",
+        [value for move, _ in items for value in move],
+    )
+    if moved.rowcount != len(items):
+        return False
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(items))
+    sql = f"INSERT INTO jianmu_step VALUES {rows}"
+    connection.execute(sql, [value for _, row in items for value in row])
     return True
 
 
