@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jianmu.retrieval.dates import DateMention, date_mentions, date_terms
+from jianmu.retrieval.dates import DateMention, date_mentions, date_terms, day_terms
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,7 @@ def test_a_written_day_fits_itself_and_no_other(day: date) -> None:
 def test_any_text_is_read_without_an_error(text: str) -> None:
     for mention in date_mentions(text):
         assert date_terms(mention)
+
+
+def test_a_day_as_a_number_gives_the_terms_of_its_date() -> None:
+    assert day_terms(20230508) == date_terms(date(2023, 5, 8))

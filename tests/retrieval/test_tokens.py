@@ -1,5 +1,8 @@
 """Texts become terms by one rule, whatever the script."""
 
+import random
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,3 +60,53 @@ def test_any_text_is_split_alike_each_time_into_bounded_terms(text: str) -> None
 @given(st.text(alphabet="abcdefghij ", min_size=1))
 def test_case_and_width_mean_nothing_to_plain_words(text: str) -> None:
     assert names(text) == names(text.upper())
+
+
+def test_stems_in_c_and_in_python_are_the_same() -> None:
+    stemmer = pytest.importorskip("Stemmer")
+    from snowballstemmer.english_stemmer import EnglishStemmer
+
+    in_c, in_python = stemmer.Stemmer("english", 0), EnglishStemmer()
+    chance = random.Random(3)
+    endings = [
+        "ing",
+        "ed",
+        "ies",
+        "ness",
+        "ational",
+        "fulli",
+        "ousness",
+        "iveness",
+        "li",
+        "logi",
+        "ement",
+        "ance",
+        "s",
+        "ss",
+        "sses",
+        "eed",
+        "ingly",
+        "y",
+        "ity",
+    ]
+    for _ in range(20_000):
+        word = "".join(chance.choices("aeiouybcdlnrstvwx", k=chance.randint(1, 8))) + chance.choice(endings)
+        assert in_c.stemWord(word) == in_python.stemWord(word), word
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=80))
+def test_plain_ascii_is_split_by_the_same_rule_as_all_else(text: str) -> None:
+    """A character of another script at the end takes the other path, and adds a term of its own only."""
+    analyzer = Analyzer()
+    whole = analyzer.terms(text + " 猫")
+    assert analyzer.terms(text) == whole[:-1]
+
+
+@given(st.text(max_size=80))
+def test_a_tally_counts_the_terms(text: str) -> None:
+    analyzer = Analyzer()
+    counts, forms, length = analyzer.tally(text)
+    terms = analyzer.terms(text)
+    assert counts == Counter(term.text for term in terms)
+    assert length == analyzer.length(terms)
+    assert set(forms) == set(counts)

@@ -103,7 +103,10 @@ def pack_terms(
     )
     put = _LAYOUT.pack
     if not context:
-        return [(term, put(slot, min(count, _MOST), forms[term], lengths)) for term, count in own.items()]
+        return [
+            (term, put(slot, count if count < _MOST else _MOST, forms[term], lengths))
+            for term, count in own.items()
+        ]
     return [
         (
             term,

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import date
 
-__all__ = ["DateMention", "date_mentions", "date_terms"]
+__all__ = ["DateMention", "date_mentions", "date_terms", "day_terms"]
 
 _MONTHS = {
     name: number
@@ -88,6 +88,11 @@ def date_terms(mention: DateMention | date) -> list[str]:
     """Terms for the word index; no text can contain them by itself."""
     parts = (("y", mention.year), ("m", mention.month), ("d", mention.day))
     return [f"\x01{name}{number}" for name, number in parts if number is not None]
+
+
+def day_terms(day: int) -> list[str]:
+    """`date_terms` of a day like 20230508."""
+    return [f"\x01y{day // 10_000}", f"\x01m{day // 100 % 100}", f"\x01d{day % 100}"]
 
 
 def _mention(match: re.Match[str]) -> DateMention | None:

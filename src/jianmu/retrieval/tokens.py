@@ -11,6 +11,7 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 from jianmu.retrieval.stopwords import ENGLISH
@@ -63,33 +64,40 @@ class Term:
     weight: int = 1
 
 
+class _Word(NamedTuple):
+    """The terms of one place in a text, and how much longer they make it."""
+
+    terms: tuple[Term, ...]
+    length: int
+
+
 class Analyzer:
     """Turns text into terms; safe to share between threads, remembers the words it has seen."""
 
     id = ANALYZER_ID
 
     def __init__(self, cache_size: int = 50_000) -> None:
-        self._words: dict[str, tuple[Term, ...]] = {}
+        self._words: dict[str, _Word] = {}
         self._cache_size = cache_size
         self._lock = threading.Lock()
         self._stemmer: Callable[[str], str] | None = None
 
     def terms(self, text: str) -> list[Term]:
         """All terms of `text` in order, with repetitions."""
-        found: list[Term] = []
-        if text.isascii():
-            for piece in _ASCII_PIECES.findall(text):
-                found += self._words.get(piece) or self._learn(piece)
-            return found
-        for match in _PIECES.finditer(unicodedata.normalize("NFKC", text)):
-            piece = match.group()
-            if match.lastgroup == "unspaced":
-                found += _ngrams(piece)
-            elif match.lastgroup == "symbol":
-                found.append(Term(piece, 1))
-            else:
-                found += self._words.get(piece) or self._learn(piece)
-        return found
+        return [term for word in self._scan(text) for term in word.terms]
+
+    def tally(self, text: str) -> tuple[dict[str, int], dict[str, int], int]:
+        """For each term of `text` how often and in which forms, and the length of `text`."""
+        counts: dict[str, int] = {}
+        forms: dict[str, int] = {}
+        length = 0
+        for word in self._scan(text):
+            length += word.length
+            for term in word.terms:
+                name = term.text
+                counts[name] = counts.get(name, 0) + 1
+                forms[name] = forms.get(name, 0) | term.form
+        return counts, forms, length
 
     def query_terms(self, text: str) -> dict[str, int]:
         """The terms to look up for a question, each with the form bits asked for; stop words are left out.
@@ -111,13 +119,31 @@ class Analyzer:
         """The term of a single plain word."""
         return self._stem(_fold(word)[:_LONGEST])
 
-    def _learn(self, piece: str) -> tuple[Term, ...]:
-        terms = tuple(term for term in self._word(piece) if term.text)  # an accent alone is none
+    def _scan(self, text: str) -> Iterator[_Word]:
+        known = self._words
+        if text.isascii():
+            for piece in _ASCII_PIECES.findall(text):
+                yield known.get(piece) or self._learn(piece)
+            return
+        for match in _PIECES.finditer(unicodedata.normalize("NFKC", text)):
+            piece = match.group()
+            if match.lastgroup == "unspaced":
+                yield _word_of(_ngrams(piece))
+            elif match.lastgroup == "symbol":
+                yield _word_of([Term(piece, 1)])
+            else:
+                yield known.get(piece) or self._learn(piece)
+
+    def _learn(self, piece: str) -> _Word:
+        if piece.isalpha() and piece.isascii() and piece.islower():  # most words: nothing to part or to fold
+            word = _word_of([self._term(piece)])
+        else:
+            word = _word_of(term for term in self._word(piece) if term.text)  # an accent alone is none
         with self._lock:
             if len(self._words) >= self._cache_size:
                 self._words.clear()
-            self._words[piece] = terms
-        return terms
+            self._words[piece] = word
+        return word
 
     def _word(self, piece: str) -> Iterator[Term]:
         piece = _POSSESSIVE.sub("", piece.strip("_"))
@@ -143,6 +169,15 @@ class Analyzer:
             if self._stemmer is None:
                 self._stemmer = _english_stemmer()
             return self._stemmer(word)
+
+
+def _word_of(terms: Iterable[Term]) -> _Word:
+    known = tuple(terms)
+    return _Word(known, _length(known))
+
+
+def _length(terms: Iterable[Term]) -> int:
+    return sum(term.weight for term in terms if term.text not in ENGLISH)
 
 
 def _english_stemmer() -> Callable[[str], str]:

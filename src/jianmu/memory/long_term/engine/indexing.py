@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from jianmu.memory.long_term.engine.items import Draft, Row, named_speaker
-from jianmu.memory.long_term.engine.times import to_date
 from jianmu.retrieval.bm25 import pack_terms
-from jianmu.retrieval.dates import date_mentions, date_terms
+from jianmu.retrieval.dates import date_mentions, date_terms, day_terms
 from jianmu.retrieval.passages import split_passages
 from jianmu.retrieval.stopwords import ENGLISH
 from jianmu.retrieval.tokens import Analyzer
@@ -49,20 +48,17 @@ def index_text(analyzer: Analyzer, row: Row | Draft, before: Sequence[str] = ())
     """
     speaker = named_speaker(row)
     named = [] if speaker is None else analyzer.terms(speaker)
-    day = date_terms(to_date(row.day))
+    day = day_terms(row.day)
     passages = []
     for text in split_passages(row.content):
-        passage = IndexedPassage()
-        terms = analyzer.terms(text)
-        passage.length = analyzer.length(terms)
-        own, forms = passage.own, passage.forms
-        for term in (*terms, *named):
-            name = term.text
-            own[name] = own.get(name, 0) + 1
-            forms[name] = forms.get(name, 0) | term.form
+        own, forms, length = analyzer.tally(text)
+        for term in named:
+            own[term.text] = own.get(term.text, 0) + 1
+            forms[term.text] = forms.get(term.text, 0) | term.form
         for name in (*day, *_dates(text)):
             own[name] = own.get(name, 0) + 1
             forms.setdefault(name, 0)
+        passage = IndexedPassage(own, {}, forms, length)
         passages.append(passage)
     if len(passages) == 1 and passages[0].length <= CONTEXT_UP_TO:
         for name in before:

@@ -13,7 +13,7 @@ from typing import Any
 
 from jianmu.errors import MemoryInputError
 from jianmu.memory.long_term.base import LongTermMemoryInput, Namespace
-from jianmu.memory.long_term.engine.times import When, day_of, to_seconds
+from jianmu.memory.long_term.engine.times import When, moment
 from jianmu.memory.long_term.inputs import input_text
 from jianmu.messages import Message
 
@@ -116,11 +116,12 @@ def draft_of(
         said = message.time if said is None else said
         speaker = message.name or message.role if speaker is None else speaker
         metadata = {**message.metadata, **(metadata or {})}
+    seconds, day = moment(now if said is None else said)
     return Draft(
         content=content,
         digest=digest_of(content),
-        time=to_seconds(now if said is None else said),
-        day=day_of(now if said is None else said),
+        time=seconds,
+        day=day,
         dated=said is not None,
         speaker=None if speaker is None else storable(speaker, "speaker"),
         session=None if session is None else storable(session, "session"),

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from jianmu.errors import MemoryInputError
 
-__all__ = ["When", "day_of", "from_seconds", "to_date", "to_seconds"]
+__all__ = ["When", "day_of", "from_seconds", "moment", "to_date", "to_seconds"]
 
 When = datetime | date | float | str
 """An aware datetime, a naive one (taken as UTC), a date (its midnight, UTC), seconds since 1970, or ISO
@@ -19,16 +19,26 @@ def to_seconds(when: When, name: str = "time") -> float:
     Raises:
         MemoryInputError: `when` is none of the accepted kinds, or no date.
     """
-    moment = _datetime(when, name)
-    return moment if isinstance(moment, float) else moment.timestamp()
+    found = _datetime(when, name)
+    return found if isinstance(found, float) else found.timestamp()
 
 
 def day_of(when: When) -> int:
     """The calendar day as the caller wrote it, as a number like 20230508; "8 May" is compared with it."""
-    moment = _datetime(when, "time")
-    if isinstance(moment, float):
-        moment = from_seconds(moment)
-    return moment.year * 10_000 + moment.month * 100 + moment.day
+    return moment(when)[1]
+
+
+def moment(when: When) -> tuple[float, int]:
+    """Seconds since 1970 and the calendar day.
+
+    Raises:
+        MemoryInputError: As for `to_seconds`.
+    """
+    found = _datetime(when, "time")
+    seconds, calendar = (
+        (found, from_seconds(found)) if isinstance(found, float) else (found.timestamp(), found)
+    )
+    return seconds, calendar.year * 10_000 + calendar.month * 100 + calendar.day
 
 
 def to_date(day: int) -> date:
