@@ -26,7 +26,7 @@ from typing import Any
 from jianmu.memory import SimpleStore, SqliteLongTermMemory
 from jianmu.memory.long_term.engine import searching
 from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, WORD_BY_WORD, Weights
-from jianmu.retrieval import UseEmbedder
+from jianmu.retrieval import ColbertEmbedder, UseEmbedder
 
 K = 10
 
@@ -169,6 +169,20 @@ class CachedUse(UseEmbedder):
         return [self._known[text] for text in texts]
 
 
+class CachedColbert(ColbertEmbedder):
+    """The late arm; a text that was embedded is not embedded again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, Any] = {}
+
+    def embed_document_tokens(self, texts: Any) -> Any:
+        missing = list(dict.fromkeys(text for text in texts if text not in self._known))
+        if missing:
+            self._known.update(zip(missing, super().embed_document_tokens(missing), strict=True))
+        return [self._known[text] for text in texts]
+
+
 Search = Callable[[str], list[str]]
 
 
@@ -179,9 +193,11 @@ def simple(stack: Haystack, folder: Path) -> Search:
     return lambda q: [str(hit["id"]).replace("|", "/") for hit in store.retrieve(q, limit=K)]
 
 
-def engine(embedder: Any, weights: Weights | None = None) -> Callable[[Haystack, Path], Search]:
+def engine(
+    embedder: Any, weights: Weights | None = None, late: Any = None
+) -> Callable[[Haystack, Path], Search]:
     def build(stack: Haystack, folder: Path) -> Search:
-        memory = SqliteLongTermMemory(folder / "memory.db", embedder=embedder)
+        memory = SqliteLongTermMemory(folder / "memory.db", embedder, late_interaction=late)
         items = [
             {"inputs": t.text, "speaker": t.speaker, "session": t.session, "time": t.time, "key": t.id}
             for t in stack.turns
@@ -226,6 +242,7 @@ def contestants(embedder: Any, ablation: bool) -> dict[str, Callable[[Haystack, 
         "embedder alone": engine(embedder, ALONE),
         "words (shipped)": engine(None),
         "words + USE (shipped)": engine(embedder),
+        "with late arm": engine(embedder, late=CachedColbert()),
     }
     if ablation:
         for name, change in {

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
         SentenceTransformersEmbedder as SentenceTransformersEmbedder,
     )
     from jianmu.retrieval.embedders.use import UseEmbedder as UseEmbedder
+    from jianmu.retrieval.late.colbert import ColbertEmbedder as ColbertEmbedder
+    from jianmu.retrieval.late.tokens import CallableTokenEmbedder as CallableTokenEmbedder
+    from jianmu.retrieval.late.tokens import TokenEmbedder as TokenEmbedder
+    from jianmu.retrieval.late.tokens import Tokens as Tokens
     from jianmu.retrieval.rerank import Reranker as Reranker
     from jianmu.retrieval.tokens import Analyzer as Analyzer
     from jianmu.retrieval.words import WordIndex as WordIndex
@@ -22,12 +26,16 @@ if TYPE_CHECKING:
 _HOMES = {
     "Analyzer": "jianmu.retrieval.tokens",
     "CallableEmbedder": "jianmu.retrieval.embedders.base",
+    "CallableTokenEmbedder": "jianmu.retrieval.late.tokens",
+    "ColbertEmbedder": "jianmu.retrieval.late.colbert",
     "Embedder": "jianmu.retrieval.embedders.base",
     "FastEmbedEmbedder": "jianmu.retrieval.embedders.libraries",
     "Model2VecEmbedder": "jianmu.retrieval.embedders.libraries",
     "OpenAIEmbedder": "jianmu.retrieval.embedders.http",
     "Reranker": "jianmu.retrieval.rerank",
     "SentenceTransformersEmbedder": "jianmu.retrieval.embedders.libraries",
+    "TokenEmbedder": "jianmu.retrieval.late.tokens",
+    "Tokens": "jianmu.retrieval.late.tokens",
     "UseEmbedder": "jianmu.retrieval.embedders.use",
     "WordIndex": "jianmu.retrieval.words",
 }
@@ -35,12 +43,16 @@ _HOMES = {
 __all__ = [
     "Analyzer",
     "CallableEmbedder",
+    "CallableTokenEmbedder",
+    "ColbertEmbedder",
     "Embedder",
     "FastEmbedEmbedder",
     "Model2VecEmbedder",
     "OpenAIEmbedder",
     "Reranker",
     "SentenceTransformersEmbedder",
+    "TokenEmbedder",
+    "Tokens",
     "UseEmbedder",
     "WordIndex",
 ]

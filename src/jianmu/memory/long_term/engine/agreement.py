@@ -8,9 +8,10 @@ from jianmu.errors import EmbedderMismatchError, LongTermMemoryError
 from jianmu.memory.long_term.engine.tables import Tables
 from jianmu.retrieval.embedders.base import Embedder, EmbedderChoice
 from jianmu.retrieval.embedders.choose import choose_embedder
+from jianmu.retrieval.late.tokens import TokenEmbedder, TokenEmbedderChoice, choose_token_embedder
 from jianmu.retrieval.tokens import ANALYZER_ID
 
-__all__ = ["choose", "require_agreement"]
+__all__ = ["choose", "choose_late", "require_agreement"]
 
 _log = logging.getLogger("jianmu.memory.long_term")
 
@@ -41,7 +42,28 @@ def choose(choice: EmbedderChoice, recorded: str | None) -> Embedder | None:
     return embedder
 
 
-def require_agreement(tables: Tables, embedder: Embedder | None, *, writing: bool = False) -> None:
+def choose_late(choice: TokenEmbedderChoice, recorded: str | None) -> TokenEmbedder | None:
+    """The token embedder that `choice` means for an index made with `recorded`.
+
+    Raises:
+        EmbedderMismatchError: It is another one, or "auto" cannot have the recorded one.
+    """
+    embedder = choose_token_embedder(choice, recorded)
+    if recorded is None or (embedder is not None and embedder.id == recorded):
+        return embedder
+    if embedder is not None:
+        raise EmbedderMismatchError(_late_mismatch(recorded, embedder.id))
+    if choice == "auto":
+        raise EmbedderMismatchError(
+            f"the index has token vectors of {recorded!r}, which is not available here: pass it as"
+            " late_interaction=..., or late_interaction=None to search without"
+        )
+    return None
+
+
+def require_agreement(
+    tables: Tables, embedder: Embedder | None, late: TokenEmbedder | None, *, writing: bool = False
+) -> None:
     """Refuse an index of another embedder or another way to split words; an empty one is adopted by a writer.
 
     Raises:
@@ -55,6 +77,7 @@ def require_agreement(tables: Tables, embedder: Embedder | None, *, writing: boo
         raise LongTermMemoryError(
             f"the word index was made by {analyzer!r}, this version uses {ANALYZER_ID!r}: call reindex()"
         )
+    _require_late(tables, late, writing=writing)
     recorded = tables.setting("embedder")
     if embedder is None:
         if recorded is not None and writing:
@@ -79,6 +102,33 @@ def _adopt(tables: Tables, embedder: Embedder) -> None:
         )
     tables.set_setting("embedder", embedder.id)
     tables.set_setting("dimension", str(embedder.dimension))
+
+
+def _require_late(tables: Tables, late: TokenEmbedder | None, *, writing: bool) -> None:
+    recorded = tables.setting("token_embedder")
+    if late is None:
+        if recorded is not None and writing:
+            raise EmbedderMismatchError(
+                f"the index has token vectors of {recorded!r}; writing without it would leave holes: open"
+                " with that token embedder, or call reindex(late_interaction=None) to go on without"
+            )
+    elif recorded is None:
+        if writing:
+            if tables.all("SELECT 1 FROM memory_item LIMIT 1"):
+                raise EmbedderMismatchError(
+                    f"the index was made without token vectors and {late.id!r} is given: call reindex() to"
+                    " add them, or open with late_interaction=None"
+                )
+            tables.set_setting("token_embedder", late.id)
+    elif recorded != late.id:
+        raise EmbedderMismatchError(_late_mismatch(recorded, late.id))
+
+
+def _late_mismatch(recorded: str, given: str) -> str:
+    return (
+        f"the index has token vectors of {recorded!r} and {given!r} is given: open it with the first, or call"
+        " reindex(late_interaction=...) on a memory opened with late_interaction=None"
+    )
 
 
 def _mismatch(recorded: str, given: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jianmu.errors import EmbedderError, MissingExtraError
 from jianmu.memory.long_term.engine.indexing import embedding_key, slots_of, texts_to_embed
 from jianmu.memory.long_term.engine.items import Draft, Row
-from jianmu.memory.long_term.engine.late import word_by_word
+from jianmu.memory.long_term.engine.late import LateQuestion, token_by_token, word_by_word
 from jianmu.memory.long_term.engine.searching import Question
 from jianmu.retrieval.embedders.base import Embedder, check_vectors
 from jianmu.retrieval.tokens import Analyzer
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jianmu.retrieval.late.tokens import TokenEmbedder
     from jianmu.retrieval.late.words import WordVectors
 
-__all__ = ["SlotVectors", "ask", "embed_texts", "slot_vectors"]
+__all__ = ["SlotVectors", "ask", "embed_texts", "slot_vectors", "token_vectors"]
 
 _log = logging.getLogger("jianmu.memory.long_term")
 _EMBEDDED_AT_ONCE = 256
@@ -77,8 +79,44 @@ def slot_vectors(rows: Sequence[Row | Draft], embedder: Embedder | None) -> Slot
     return found
 
 
+def token_vectors(rows: Sequence[Row | Draft], embedder: TokenEmbedder | None) -> dict[bytes, bytes]:
+    """Packed token vectors of texts, passage by passage, by `embedding_key`; none for unspaced scripts.
+
+    Raises:
+        EmbedderError: The embedder failed, or returned something that cannot be used.
+    """
+    if embedder is None or not rows:
+        return {}
+    from jianmu.retrieval.late.tokens import check_tokens, pack_tokens
+    from jianmu.retrieval.late.words import has_unspaced
+
+    texts = {embedding_key(row): [] if has_unspaced(row.content) else texts_to_embed(row) for row in rows}
+    flat = [text for some in texts.values() for text in some]
+    vectors: list[npt.NDArray[np.float32]] = []
+    for start in range(0, len(flat), _EMBEDDED_AT_ONCE):
+        some = flat[start : start + _EMBEDDED_AT_ONCE]
+        try:
+            tokens = embedder.embed_document_tokens(some)
+        except EmbedderError:
+            raise
+        except Exception as error:  # whatever a user's own embedder raises, it comes out as one kind
+            raise EmbedderError(
+                f"token embedder {embedder.id!r} failed; nothing was stored: {error}"
+            ) from error
+        vectors += [rows for _, rows in check_tokens(tokens, len(some), embedder)]
+    found, at = {}, 0
+    for key, passages in texts.items():
+        found[key] = pack_tokens(vectors[at : at + len(passages)])
+        at += len(passages)
+    return found
+
+
 def ask(
-    query: str, analyzer: Analyzer, embedder: Embedder | None, words: WordVectors | None = None
+    query: str,
+    analyzer: Analyzer,
+    embedder: Embedder | None,
+    words: WordVectors | None = None,
+    late: TokenEmbedder | None = None,
 ) -> Question:
     """A question for both legs; if the embedder fails, for the words alone, with a warning.
 
@@ -86,8 +124,9 @@ def ask(
         EmbedderError: It failed, and the question has no word to look up.
     """
     question = Question.of(analyzer, query)
+    compared = _compared(query[:_QUESTION_CHARACTERS], analyzer, words, late)
     if embedder is None:
-        return question
+        return replace(question, late=compared)
     from jianmu.retrieval.vectors import unit
 
     try:
@@ -104,5 +143,19 @@ def ask(
         unit(vector)[0],
         float(getattr(embedder, "floor", 0.0)),
         float(getattr(embedder, "ceiling", 1.0)),
-        None if words is None else word_by_word(query[:_QUESTION_CHARACTERS], analyzer, words),
+        compared,
     )
+
+
+def _compared(
+    query: str, analyzer: Analyzer, words: WordVectors | None, late: TokenEmbedder | None
+) -> LateQuestion | None:
+    if late is not None:
+        try:
+            question = token_by_token(query, analyzer, late)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the other legs can still answer
+            _log.warning("token embedder %s failed, searching without: %s", late.id, error)
+        else:
+            if question is not None:
+                return question
+    return None if words is None else word_by_word(query, analyzer, words)

@@ -20,6 +20,7 @@ from jianmu.memory.long_term.engine.tables import Database
 from jianmu.memory.long_term.inputs import namespace_tuple
 from jianmu.retrieval.embedders.base import EmbedderChoice
 from jianmu.retrieval.embedders.choose import choose_embedder
+from jianmu.retrieval.late.tokens import TokenEmbedderChoice, choose_token_embedder
 from jianmu.retrieval.rerank import Reranker
 
 __all__ = ["EngineMemory"]
@@ -31,6 +32,7 @@ class EngineMemory(Recording, Reading):
     Args:
         database: Where the tables are.
         embedder: An embedder, a function over a list of texts, "auto" or None (words only).
+        late_interaction: A token embedder, "auto" (the one recorded with the index, if any) or None.
         reranker: Looks again at the best hits.
         clock: Seconds since 1970.
         new_id: Makes the public id of an item.
@@ -44,11 +46,19 @@ class EngineMemory(Recording, Reading):
         database: Database,
         *,
         embedder: EmbedderChoice,
+        late_interaction: TokenEmbedderChoice = "auto",
         reranker: Reranker | None = None,
         clock: Callable[[], float] = clocks.time,
         new_id: Callable[[], str] = new_id,
     ) -> None:
-        super().__init__(database, embedder=embedder, reranker=reranker, clock=clock, new_id=new_id)
+        super().__init__(
+            database,
+            embedder=embedder,
+            late_interaction=late_interaction,
+            reranker=reranker,
+            clock=clock,
+            new_id=new_id,
+        )
         self._reindexing = threading.Lock()
 
     @property
@@ -80,7 +90,13 @@ class EngineMemory(Recording, Reading):
         self._database.scrub()
         return found
 
-    def reindex(self, embedder: EmbedderChoice | Literal["same"] = "same", *, progress: bool = True) -> int:
+    def reindex(
+        self,
+        embedder: EmbedderChoice | Literal["same"] = "same",
+        *,
+        late_interaction: TokenEmbedderChoice | Literal["same"] = "same",
+        progress: bool = True,
+    ) -> int:
         """Build the index anew; a killed run goes on where it stopped when called again.
 
         Others search the old index until the new one is whole. Everybody else who has the memory open with
@@ -88,6 +104,7 @@ class EngineMemory(Recording, Reading):
 
         Args:
             embedder: The one to use from now on: as in the constructor, or "same" as this memory has.
+            late_interaction: The token embedder to use from now on, likewise.
             progress: Show a bar on standard error.
 
         Returns:
@@ -97,6 +114,9 @@ class EngineMemory(Recording, Reading):
             EmbedderError: The embedder failed; the old index is untouched.
         """
         chosen = self.embedder if embedder == "same" else choose_embedder(embedder)
+        late = self.token_embedder
+        if late_interaction != "same":
+            late = choose_token_embedder(late_interaction, None if late is None else late.id)
         with self._reindexing, progress_bar(progress) as told:
             job = Reindexing(
                 self._database,
@@ -105,9 +125,10 @@ class EngineMemory(Recording, Reading):
                 analyzer=self._analyzer,
                 progress=told,
                 words=self._new_word_vectors(chosen),
+                late=late,
             )
             count = job.run()
-            self.embedder = chosen
+            self.embedder, self.token_embedder = chosen, late
         return count
 
     def close(self) -> None:

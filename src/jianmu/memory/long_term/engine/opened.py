@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jianmu.memory.long_term.engine.agreement import choose
+from jianmu.memory.long_term.engine.agreement import choose, choose_late
 from jianmu.memory.long_term.engine.embedding import embed_texts
 from jianmu.memory.long_term.engine.items import Row, new_id, storable
 from jianmu.memory.long_term.engine.tables import Database, Space, Tables
 from jianmu.retrieval.embedders.base import Embedder, EmbedderChoice
+from jianmu.retrieval.late.tokens import TokenEmbedderChoice
 from jianmu.retrieval.rerank import Reranker
 from jianmu.retrieval.tokens import Analyzer
 
@@ -29,6 +30,7 @@ class OpenedMemory:
         database: Database,
         *,
         embedder: EmbedderChoice,
+        late_interaction: TokenEmbedderChoice = "auto",
         reranker: Reranker | None = None,
         clock: Callable[[], float] = clocks.time,
         new_id: Callable[[], str] = new_id,
@@ -40,6 +42,8 @@ class OpenedMemory:
         self._analyzer = Analyzer()
         recorded = database.read(lambda tables: tables.setting("embedder"))
         self.embedder = choose(embedder, recorded)
+        recorded = database.read(lambda tables: tables.setting("token_embedder"))
+        self.token_embedder = choose_late(late_interaction, recorded)
         self._words: tuple[Embedder | None, WordVectors | None] = (None, None)
 
     def _word_vectors(self) -> WordVectors | None:

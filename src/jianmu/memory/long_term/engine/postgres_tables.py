@@ -89,8 +89,16 @@ _TABLES = (
 )
 _WORDS = ("CREATE TABLE IF NOT EXISTS memory_word (word BIGINT NOT NULL PRIMARY KEY, vector BYTEA NOT NULL)",)
 _VERSIONS_EXPIRE = ("ALTER TABLE memory_version ADD COLUMN IF NOT EXISTS expires DOUBLE PRECISION",)
-_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE)
-_ALL = ("item", "key", "version", "posting", "passage", "staged", "space", "word")
+_TOKENS = (
+    """
+    CREATE TABLE IF NOT EXISTS memory_token (
+        space BIGINT NOT NULL, digest BYTEA NOT NULL, model TEXT NOT NULL, tokens BYTEA NOT NULL,
+        PRIMARY KEY (space, digest, model)
+    )
+    """,
+)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE, _TOKENS)
+_ALL = ("item", "key", "version", "posting", "passage", "staged", "space", "word", "token")
 
 
 class PostgresDatabase:

@@ -13,7 +13,17 @@ from dataclasses import dataclass, field, replace
 
 from jianmu.memory.long_term.engine.items import Row
 
-__all__ = ["LEXICAL", "SEMANTIC", "WORD_BY_WORD", "Candidate", "Confidence", "Weights", "leading", "rank"]
+__all__ = [
+    "LEXICAL",
+    "SEMANTIC",
+    "TOKEN_BY_TOKEN",
+    "WORD_BY_WORD",
+    "Candidate",
+    "Confidence",
+    "Weights",
+    "leading",
+    "rank",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +62,7 @@ SEMANTIC = Weights(
     own=0.1, context=0.5, vector=0.35, before=0.1, after=0.3, reach=40, date=0.25, speaker=0.2, session=0.35
 )
 WORD_BY_WORD = replace(SEMANTIC, late=0.5)
+TOKEN_BY_TOKEN = replace(SEMANTIC, late=1.5)
 
 
 @dataclass(slots=True)

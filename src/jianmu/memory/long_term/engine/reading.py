@@ -84,10 +84,10 @@ class Reading(OpenedMemory):
         path = space_path(namespace_tuple(namespace))
         if options.limit <= 0 or not query.strip():
             return []
-        question = ask(query, self._analyzer, self.embedder, self._word_vectors())
+        question = ask(query, self._analyzer, self.embedder, self._word_vectors(), self.token_embedder)
 
         def work(tables: Tables) -> LongTermMemoryRetrieved:
-            require_agreement(tables, self.embedder)
+            require_agreement(tables, self.embedder, self.token_embedder)
             spaces = tables.spaces(path, deep=deep)
             retrieval = Retrieval(
                 tables,

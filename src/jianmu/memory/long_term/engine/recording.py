@@ -15,7 +15,7 @@ from jianmu.memory.long_term.base import (
 )
 from jianmu.memory.long_term.capabilities import refuse_unknown
 from jianmu.memory.long_term.engine.agreement import require_agreement
-from jianmu.memory.long_term.engine.embedding import SlotVectors, slot_vectors
+from jianmu.memory.long_term.engine.embedding import SlotVectors, slot_vectors, token_vectors
 from jianmu.memory.long_term.engine.indexing import embedding_key
 from jianmu.memory.long_term.engine.items import Draft, Row, draft_of, space_path, storable, to_json
 from jianmu.memory.long_term.engine.opened import OpenedMemory
@@ -86,9 +86,10 @@ class Recording(OpenedMemory):
             places.setdefault(path, []).append(at)
         unknown = self._unknown(drafts, places)
         ready, words = slot_vectors(unknown, self.embedder), self._new_words(unknown)
+        tokens = token_vectors(unknown, self.token_embedder)
 
         def work(tables: Tables) -> builtins.list[LongTermMemoryRecordResult]:
-            require_agreement(tables, self.embedder, writing=True)
+            require_agreement(tables, self.embedder, self.token_embedder, writing=True)
             results: dict[int, LongTermMemoryRecordResult] = {}
             for path in sorted(places):
                 writer = self._writer(tables, tables.claim(path), ready, now)
@@ -97,6 +98,7 @@ class Recording(OpenedMemory):
                 for at in places[path]:
                     results[at] = writer.record(drafts[at][1])
                 writer.finish()
+                self._add_tokens(tables, path, [drafts[at][1] for at in places[path]], tokens)
             tables.add_words(words)
             return [results[at] for at in range(len(drafts))]
 
@@ -138,9 +140,10 @@ class Recording(OpenedMemory):
         fresh = None if metadata is None else to_json(metadata)
         changed = [draft] if draft is not None else []
         ready, words = slot_vectors(changed, self.embedder), self._new_words(changed)
+        tokens = token_vectors(changed, self.token_embedder)
 
         def work(tables: Tables) -> RetrievedMemory:
-            require_agreement(tables, self.embedder, writing=True)
+            require_agreement(tables, self.embedder, self.token_embedder, writing=True)
             space, row = self._find(tables, path, memory_id, now, claim=True)
             if row is None or space is None:
                 raise MemoryNotFoundError(
@@ -169,6 +172,7 @@ class Recording(OpenedMemory):
                 )
             writer.finish()
             tables.add_words(words)
+            self._add_tokens(tables, path, changed, tokens)
             return hit(row)
 
         return self._database.write(work)
@@ -218,11 +222,25 @@ class Recording(OpenedMemory):
         texts = [draft.content for draft in drafts]
         return self._database.read(lambda tables: vectors.to_save(texts, tables.words))
 
+    def _add_tokens(
+        self, tables: Tables, path: str, drafts: Sequence[Draft], ready: Mapping[bytes, bytes]
+    ) -> None:
+        """Keep the token vectors of these texts; those of one that came back from expiry are made now."""
+        embedder = self.token_embedder
+        if embedder is None or not drafts:
+            return
+        for space in tables.spaces(path, deep=False):
+            known = tables.tokens_known(space, embedder.id, {draft.digest for draft in drafts})
+            lacking = [draft for draft in drafts if draft.digest not in known]
+            made = token_vectors([draft for draft in lacking if embedding_key(draft) not in ready], embedder)
+            tokens = {**ready, **made}
+            tables.add_tokens(space, embedder.id, {d.digest: tokens[embedding_key(d)] for d in lacking})
+
     def _unknown(
         self, drafts: Sequence[tuple[str, Draft]], places: Mapping[str, Sequence[int]]
     ) -> builtins.list[Draft]:
         """The drafts whose text is new: a repeated one is not embedded again."""
-        if self.embedder is None:
+        if self.embedder is None and self.token_embedder is None:
             return []
 
         def work(tables: Tables) -> builtins.list[Draft]:

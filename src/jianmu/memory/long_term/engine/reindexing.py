@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from jianmu.memory.long_term.engine.embedding import token_vectors
 from jianmu.memory.long_term.engine.indexing import embedding_key
 from jianmu.memory.long_term.engine.items import Draft, Row
 from jianmu.memory.long_term.engine.tables import Database, Space, Tables
@@ -19,6 +20,7 @@ from jianmu.retrieval.embedders.base import Embedder
 from jianmu.retrieval.tokens import ANALYZER_ID, Analyzer
 
 if TYPE_CHECKING:
+    from jianmu.retrieval.late.tokens import TokenEmbedder
     from jianmu.retrieval.late.words import WordVectors
 
 __all__ = ["Reindexing", "progress_bar"]
@@ -41,6 +43,7 @@ class Reindexing:
         analyzer: Splits texts into terms.
         progress: Told about each step.
         words: Vectors of single words, kept as well.
+        late: Makes token vectors; None drops them.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Reindexing:
         analyzer: Analyzer,
         progress: Progress,
         words: WordVectors | None = None,
+        late: TokenEmbedder | None = None,
     ) -> None:
         self._database = database
         self._embedder = embedder
@@ -59,17 +63,17 @@ class Reindexing:
         self._analyzer = analyzer
         self._progress = progress
         self._words = words
+        self._late = late
         self._met: list[tuple[int, bytes]] = []
 
     def run(self) -> int:
         """Rebuild; how many items were indexed."""
-        if self._embedder is not None:
+        if self._embedder is not None or self._late is not None:
             self._stage()
         return self._database.write(self._swap)
 
     def _stage(self) -> None:
-        assert self._embedder is not None
-        name = self._embedder.id
+        name = "" if self._embedder is None else self._embedder.id
         self._database.write(lambda tables: self._begin(tables, name))
         spaces = self._database.read(lambda tables: tables.spaces("", deep=True))
         total = self._database.read(_count)
@@ -77,7 +81,9 @@ class Reindexing:
         for space in spaces:
             above = -1
             while rows := self._page(space, above):
-                self._stage_rows(space, rows)
+                if self._embedder is not None:
+                    self._stage_rows(space, rows)
+                self._stage_tokens(space, rows)
                 above = rows[-1].id
                 done += len(rows)
                 self._progress(done, max(total, done))
@@ -104,10 +110,26 @@ class Reindexing:
         sql = "INSERT INTO memory_staged (space, digest, vectors) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
         self._database.write(lambda tables: tables.run_many(sql, values))
 
+    def _stage_tokens(self, space: Space, rows: Sequence[Row]) -> None:
+        """Token vectors stand beside those of another embedder until the swap."""
+        late = self._late
+        if late is None:
+            return
+        known = self._database.read(
+            lambda tables: tables.tokens_known(space, late.id, [row.digest for row in rows])
+        )
+        made = token_vectors([row for row in rows if row.digest not in known], late)
+        tokens = {row.digest: made[embedding_key(row)] for row in rows if row.digest not in known}
+        self._database.write(lambda tables: tables.add_tokens(space, late.id, tokens))
+
     def _swap(self, tables: Tables) -> int:
         tables.set_setting("analyzer", ANALYZER_ID)
         tables.set_setting("embedder", None if self._embedder is None else self._embedder.id)
         tables.set_setting("dimension", None if self._embedder is None else str(self._embedder.dimension))
+        tables.set_setting("token_embedder", None if self._late is None else self._late.id)
+        tables.run(
+            "DELETE FROM memory_token WHERE model <> ?", ("" if self._late is None else self._late.id,)
+        )
         tables.reset_vectors(None if self._embedder is None else self._embedder.dimension)
         total = sum(
             self._swap_space(tables, tables.claim(space.path)) for space in tables.spaces("", deep=True)
@@ -127,6 +149,13 @@ class Reindexing:
         count, above = 0, -1
         while rows := tables.everything(space, above, _READ_AT_ONCE):
             ready = self._ready(tables, space, rows)
+            if self._late is not None:  # recorded since the token vectors were made
+                known = tables.tokens_known(space, self._late.id, [row.digest for row in rows])
+                lacking = [row for row in rows if row.digest not in known]
+                made = token_vectors(lacking, self._late)
+                tables.add_tokens(
+                    space, self._late.id, {row.digest: made[embedding_key(row)] for row in lacking}
+                )
             writer = Writer(
                 tables,
                 space,

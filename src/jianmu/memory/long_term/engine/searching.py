@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.items import Row, named_speaker
-from jianmu.memory.long_term.engine.late import LateQuestion, score_late
+from jianmu.memory.long_term.engine.late import LateQuestion, TokenQuestion
 from jianmu.memory.long_term.engine.past import PastText
 from jianmu.memory.long_term.engine.ranking import (
     LEXICAL,
     SEMANTIC,
+    TOKEN_BY_TOKEN,
     WORD_BY_WORD,
     Candidate,
     Confidence,
@@ -37,9 +38,6 @@ PASSAGE_SHARE = 0.85
 """What the best passage of a long text counts, against a text that is as short as a passage."""
 _MOST_TERMS = 64
 _LONGEST = 4_000
-
-LATE_CANDIDATES = 50
-"""How many of the leading texts are compared word by word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,16 +235,12 @@ class Searcher:
                 one.speaker = named[speaker]
 
     def _score_late(self, found: dict[int, Candidate]) -> None:
-        assert self._question.late is not None
+        late = self._question.late
+        assert late is not None
         idfs = {term.text: term.idf for term in self._terms}
         unknown = idf(sum(space.documents for space in self._spaces.values()), 0)
-        score_late(
-            self._question.late,
-            leading(found, replace(self._weights, late=0.0), LATE_CANDIDATES),
-            lambda term: idfs.get(term, unknown),
-            lambda space, ids: self._tables.contents(self._spaces[space], ids),
-            self._tables.words,
-        )
+        candidates = leading(found, replace(self._weights, late=0.0), late.leading)
+        late.compare(candidates, lambda term: idfs.get(term, unknown), self._tables, self._spaces)
 
     def _complete_cosines(self, everyone: Iterable[Candidate]) -> None:
         assert self._question.vector is not None
@@ -266,6 +260,8 @@ class Searcher:
 
 
 def _weights_for(question: Question) -> Weights:
+    if isinstance(question.late, TokenQuestion):
+        return TOKEN_BY_TOKEN
     if question.vector is None:
         return LEXICAL
     return SEMANTIC if question.late is None else WORD_BY_WORD

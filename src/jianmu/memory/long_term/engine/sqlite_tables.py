@@ -68,6 +68,12 @@ CREATE TABLE memory_staged (
 """
 
 _WORDS = "CREATE TABLE memory_word (word INTEGER PRIMARY KEY, vector BLOB NOT NULL)"
+_TOKENS = """
+CREATE TABLE memory_token (
+    space INTEGER NOT NULL, digest BLOB NOT NULL, model TEXT NOT NULL, tokens BLOB NOT NULL,
+    PRIMARY KEY (space, digest, model)
+)
+"""
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -90,6 +96,10 @@ def _let_versions_expire(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE memory_version ADD COLUMN expires REAL")
 
 
+def _add_tokens(connection: sqlite3.Connection) -> None:
+    connection.execute(_TOKENS)
+
+
 def _delete_securely(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")
 
@@ -110,7 +120,7 @@ class SqliteDatabase:
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_make_tables, _refuse_first_format, _add_words, _let_versions_expire],
+            migrations=[_make_tables, _refuse_first_format, _add_words, _let_versions_expire, _add_tokens],
             timeout=timeout,
             prepare=_delete_securely,
         )

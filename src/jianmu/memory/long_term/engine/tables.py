@@ -8,7 +8,7 @@ used twice.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -188,6 +188,46 @@ class Tables(WordTables):
             sql = "INSERT INTO memory_word (word, vector) VALUES (?, ?) ON CONFLICT DO NOTHING"
             self.run_many(sql, words)
 
+    def tokens(self, space: Space, model: str, ids: Iterable[int]) -> dict[int, bytes]:
+        """The packed token vectors of items by a token embedder, by the item's id."""
+        return {
+            id: bytes(packed)
+            for part in parts(dict.fromkeys(ids))
+            for id, packed in self.all(
+                "SELECT i.id, t.tokens FROM memory_item AS i JOIN memory_token AS t"  # noqa: S608 - marks only
+                " ON t.space = i.space AND t.digest = i.digest AND t.model = ?"
+                f" WHERE i.id IN ({marks(part)}) AND i.space = ?",
+                (model, *part, space.id),
+            )
+        }
+
+    def tokens_known(self, space: Space, model: str, digests: Iterable[bytes]) -> set[bytes]:
+        """Those of the texts that have token vectors by this embedder."""
+        return {
+            bytes(digest)
+            for part in parts(digests)
+            for (digest,) in self.all(
+                "SELECT digest FROM memory_token"  # noqa: S608 - marks only
+                f" WHERE space = ? AND model = ? AND digest IN ({marks(part)})",
+                (space.id, model, *part),
+            )
+        }
+
+    def add_tokens(self, space: Space, model: str, tokens: Mapping[bytes, bytes]) -> None:
+        """Keep packed token vectors of texts, by the text's digest."""
+        if tokens:
+            sql = (
+                "INSERT INTO memory_token (space, digest, model, tokens) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT DO NOTHING"
+            )
+            self.run_many(
+                sql, [(space.id, digest, model, packed) for digest, packed in sorted(tokens.items())]
+            )
+
+    def remove_tokens(self, space: Space, digest: bytes) -> None:
+        """Drop the token vectors of a text."""
+        self.run("DELETE FROM memory_token WHERE space = ? AND digest = ?", (space.id, digest))
+
     def items_at(self, space: Space, slots: Iterable[int]) -> dict[int, int]:
         """For each slot that is in use, the item's id."""
         return {
@@ -260,6 +300,7 @@ class Tables(WordTables):
             ("DELETE FROM memory_key WHERE space = ? AND item = ?", row.id),
             ("DELETE FROM memory_version WHERE space = ? AND uid = ?", row.uid),
             ("DELETE FROM memory_staged WHERE space = ? AND digest = ?", row.digest),
+            ("DELETE FROM memory_token WHERE space = ? AND digest = ?", row.digest),
             ("DELETE FROM memory_item WHERE space = ? AND id = ?", row.id),
         ):
             self.run(sql, (row.space, value))
@@ -283,7 +324,7 @@ class Tables(WordTables):
     def clear(self, space: Space) -> int:
         """Remove everything of a space and the space; how many items there were."""
         count = self.run("DELETE FROM memory_item WHERE space = ?", (space.id,))
-        for table in ("key", "version", "passage", "posting", "staged"):
+        for table in ("key", "version", "passage", "posting", "staged", "token"):
             self.run(f"DELETE FROM memory_{table} WHERE space = ?", (space.id,))  # noqa: S608 - literal names
         self.run("DELETE FROM memory_space WHERE id = ?", (space.id,))
         return count

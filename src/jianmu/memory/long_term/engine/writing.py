@@ -122,6 +122,8 @@ class Writer:
         speaker = row.speaker if speaker is None else speaker
         changed = (content, day, speaker) != (row.content, row.day, row.speaker)
         after = self._unlink_index(row) if changed else None
+        if (digest_of(content), speaker) != (row.digest, row.speaker):
+            self._tables.remove_tokens(self._space, row.digest)
         row.content, row.metadata, row.digest = content, metadata, digest_of(content)
         self._new.discard(row.digest)
         row.dated, row.expires = dated, expires
