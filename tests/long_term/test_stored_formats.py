@@ -14,7 +14,7 @@ from jianmu.memory import SqliteLongTermMemory
 from tests.long_term.embedders import hashed
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "sqlite_memory"
-NEWEST = "format4.db.gz"
+NEWEST = "format5.db.gz"
 NOW = 1_796_000_000.0
 
 
