@@ -74,6 +74,9 @@ matrix: $(VENV)/.dev ## Every supported mem0, each in an environment of its own
 crash-sql: $(VENV)/.dev ## Kill processes that save to SQLite and PostgreSQL, 2,000 times each
 	$(PY) -m tests.crash_sql
 
+pgbouncer: $(VENV)/.dev ## The PostgreSQL back ends behind a real PgBouncer (needs the system package pgbouncer)
+	$(BIN)/pytest -n 2 tests/pgbouncer
+
 bench: $(VENV)/.bench ## Measure checkpoints beside langgraph's savers (half an hour)
 	$(PY) benchmarks/checkpoint_peers.py --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg
 
