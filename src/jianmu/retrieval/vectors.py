@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["VectorIndex", "dequantize", "quantize", "unit"]
+__all__ = ["VectorIndex", "dequantize", "products", "quantize", "unit"]
 
 _SIGNS_FROM = 20_000
 """From this many vectors on, signs choose the candidates and int8 decides."""
 _RESCORED = 1_000
 _BLOCK = 4_096
 _MULTIPLIED = 256
+_THREADED = 200_000
 
 
 def unit(vectors: npt.ArrayLike) -> npt.NDArray[np.float32]:
@@ -38,6 +39,13 @@ def quantize(vectors: npt.ArrayLike) -> list[bytes]:
     packed[:, 4:] = np.rint(matrix / scales[:, None]).astype(np.int8).view(np.uint8)
     whole = packed.tobytes()
     return [whole[at : at + size] for at in range(0, len(whole), size)]
+
+
+def products(rows: npt.NDArray[np.float32], others: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """``rows @ others.T`` in blocks below the size where BLAS starts threads, see `_dots`."""
+    block = max(1, _THREADED // max(1, others.size))
+    parts = [rows[start : start + block] @ others.T for start in range(0, len(rows), block)]
+    return np.concatenate(parts) if parts else np.zeros((0, len(others)), np.float32)
 
 
 def dequantize(blob: bytes) -> npt.NDArray[np.float32]:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from jianmu.retrieval.late.maxsim import max_sim
 from jianmu.retrieval.stopwords import ENGLISH
+from jianmu.retrieval.vectors import products
 
 __all__ = ["Saved", "WordVectors", "content_words", "has_unspaced", "word_id"]
 
@@ -97,7 +98,7 @@ class WordVectors:
         if not distinct or not question:
             return [None] * len(texts)
         vectors = self._vectors([*question, *distinct], saved)
-        similarities = vectors[len(question) :] @ vectors[: len(question)].T
+        similarities = products(vectors[len(question) :], vectors[: len(question)])
         rows = [[distinct[word] for word in text] for text in texts]
         return max_sim(similarities, rows, np.asarray(weights, np.float32))
 
