@@ -13,9 +13,12 @@ import numpy.typing as npt
 
 __all__ = ["VectorIndex", "dequantize", "products", "quantize", "unit"]
 
-_SIGNS_FROM = 20_000
+_SIGNS_FROM = 5_000
 """From this many vectors on, signs choose the candidates and int8 decides."""
 _RESCORED = 1_000
+_SHARE = 25
+"""So many candidates, or every 25th vector if that is more: of the nearest 60 among 100,000 sentences 99.9 %
+were among them."""
 _BLOCK = 4_096
 _MULTIPLIED = 256
 _THREADED = 200_000
@@ -106,8 +109,9 @@ class VectorIndex:
         count = min(count, self.rows)
         if count <= 0:
             return [], []
-        if count <= _RESCORED // 2 and self.rows >= _SIGNS_FROM and hasattr(np, "bitwise_count"):
-            chosen = self._by_signs(query)
+        looked_at = max(_RESCORED, self.rows // _SHARE)
+        if count <= looked_at // 2 and self.rows >= _SIGNS_FROM and hasattr(np, "bitwise_count"):
+            chosen = self._by_signs(query, looked_at)
             scores = _dots(self._cells[chosen], query) * self._scales[chosen]
         else:
             chosen = np.arange(self.rows)
@@ -150,7 +154,7 @@ class VectorIndex:
         scales[: self.rows], slots[: self.rows] = self._scales[: self.rows], self._slots[: self.rows]
         self._cells, self._scales, self._slots, self._signs = cells, scales, slots, None
 
-    def _by_signs(self, query: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
+    def _by_signs(self, query: npt.NDArray[np.float32], count: int) -> npt.NDArray[np.intp]:
         signs = self._sign_rows()
         wanted = _signs(query[None, :])[0]
         distance = np.zeros(self.rows, np.uint16)
@@ -158,9 +162,9 @@ class VectorIndex:
             distance += np.bitwise_count(signs[word] ^ wanted[word])
         distance[self._scales[: self.rows] == 0] = self.dimension + 1
         histogram = np.bincount(distance, minlength=self.dimension + 2)
-        farthest = int(np.searchsorted(np.cumsum(histogram), _RESCORED))  # counted, which beats a partition
+        farthest = int(np.searchsorted(np.cumsum(histogram), count))  # counted, which beats a partition
         near = np.flatnonzero(distance <= farthest)
-        return near if len(near) <= 2 * _RESCORED else np.sort(near[np.argsort(distance[near])[:_RESCORED]])
+        return near if len(near) <= 2 * count else np.sort(near[np.argsort(distance[near])[:count]])
 
     def _sign_rows(self) -> npt.NDArray[np.uint64]:
         """Signs, one row a 64-bit word, so that one word of all vectors lies together."""
