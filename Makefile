@@ -48,8 +48,8 @@ crash: $(VENV)/.dev ## Kill runs of random trees 1,000 times and compare with wh
 	$(PY) -m tests.crash --kills 1000
 	$(PY) -m tests.crash --kills 1000 --backend sqlite
 
-crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times and read the server's log
-	$(PY) -m tests.agents.crash --kills 200
+crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times for each store and read the server's log
+	$(PY) -m tests.agents.crash --kills 200 --stores file,sqlite
 
 local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server with SmolLM2-135M
 	.venv-llm/bin/python -m pytest -s -n 0 tests/local_llm

@@ -22,6 +22,7 @@ from jianmu.agents import (
 from jianmu.errors import (
     ChatModelError,
     CheckpointNotFoundError,
+    ConfigError,
     JianmuError,
     LongTermMemoryError,
     StorageError,
@@ -64,10 +65,13 @@ async def test_tools_run_and_the_model_sees_their_results() -> None:
     assert [m.role for m in result.messages] == ["assistant", "tool", "tool", "assistant"]
 
 
-async def test_parallel_calls_run_at_the_same_time_and_keep_their_order() -> None:
+@pytest.mark.parametrize(("read_only", "parallel"), [(True, None), (False, 2)])
+async def test_parallel_calls_run_at_the_same_time_and_keep_their_order(
+    read_only: bool, parallel: int | None
+) -> None:
     both = asyncio.Barrier(2)
 
-    @tool
+    @tool(read_only=read_only)
     async def meet(who: str) -> str:
         """Wait for the other."""
         async with asyncio.timeout(5):
@@ -75,8 +79,42 @@ async def test_parallel_calls_run_at_the_same_time_and_keep_their_order() -> Non
         return who
 
     model = ScriptedChatModel([[call("meet", "x", who="a"), call("meet", "y", who="b")], "done"])
-    result = await ReActAgent(model, tools=[meet]).run("go")
+    result = await ReActAgent(model, tools=[meet], parallel_tools=parallel).run("go")
     assert [m.text for m in result.messages if m.role == "tool"] == ["a", "b"]
+
+
+async def test_what_may_change_something_runs_alone_and_in_order() -> None:
+    seen: list[str] = []
+
+    async def step(name: str) -> str:
+        seen.append(f"{name}(")
+        await asyncio.sleep(0)
+        seen.append(f"){name}")
+        return name
+
+    @tool(read_only=True)
+    async def look(name: str) -> str:
+        """Look."""
+        return await step(name)
+
+    @tool
+    async def change(name: str) -> str:
+        """Change."""
+        return await step(name)
+
+    asked = [("look", "a"), ("look", "b"), ("change", "c"), ("change", "d"), ("look", "e"), ("nothing", "f")]
+    calls = [ToolCall(id=name, name=kind, arguments={"name": name}) for kind, name in asked]
+    result = await ReActAgent(ScriptedChatModel([calls, "done"]), tools=[look, change]).run("go")
+    assert [m.tool_call_id for m in result.messages if m.role == "tool"] == list("abcdef")
+    assert sorted(seen[:4]) == [")a", ")b", "a(", "b("]
+    assert seen[1] == "b("
+    assert seen[4:] == ["c(", ")c", "d(", ")d", "e(", ")e"]
+
+
+@pytest.mark.parametrize("limit", ["max_steps", "parallel_tools"])
+def test_a_limit_below_one_is_refused_by_name(limit: str) -> None:
+    with pytest.raises(ConfigError, match=limit):
+        ReActAgent(ScriptedChatModel([]), **{limit: 0})  # type: ignore[arg-type]
 
 
 async def test_calls_with_the_same_id_are_two_calls() -> None:
@@ -224,7 +262,7 @@ async def test_a_cancelled_turn_goes_on_without_asking_again(tmp_path: Path) -> 
         return "s"
 
     model = ScriptedChatModel([[call("quick", "a"), call("slow", "b")], "done"])
-    agent = ReActAgent(model, tools=[quick, slow], checkpointer=FileCheckpointer(tmp_path))
+    agent = ReActAgent(model, tools=[quick, slow], checkpointer=FileCheckpointer(tmp_path), parallel_tools=2)
     task = asyncio.create_task(agent.run("go", thread_id="t"))
     await blocked.wait()
     await asyncio.sleep(0.05)  # quick's answer is saved off the loop

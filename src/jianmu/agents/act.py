@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from jianmu.agents.approval import call_digest
 from jianmu.agents.events import ToolFinished, ToolStarted
@@ -15,10 +17,13 @@ from jianmu.tools import ToolResult, ToolSet
 
 __all__ = ["act", "tool_message"]
 
+_SIDE_BY_SIDE = 8
+_Placed: TypeAlias = tuple[int, ToolCall]
+
 
 @node
-async def act(ctx: LeafContext, tools: ToolSet, turn: Turn, parallel: int = 8) -> None:
-    """Run the open calls side by side and put their results into the history, in the order of the calls.
+async def act(ctx: LeafContext, tools: ToolSet, turn: Turn, parallel: int | None = None) -> None:
+    """Run the open calls and put their results into the history, in the order of the calls.
 
     Each result is saved by itself the moment it is there: a crash repeats only what was still under way, with
     the same idempotency key.
@@ -27,30 +32,59 @@ async def act(ctx: LeafContext, tools: ToolSet, turn: Turn, parallel: int = 8) -
         ctx: The leaf's context.
         tools: The agent's tools.
         turn: The caller's end.
-        parallel: Calls that run at the same time; 1 = one after the other.
+        parallel: Calls that run at the same time, whatever they do; 1 = one after the other; None = tools
+            that are `read_only` side by side, any other alone, in the order of the calls.
     """
     calls = open_calls(ctx.state.messages)
     if not calls:
         return
-    gate = asyncio.Semaphore(parallel)
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_one(ctx, tools, turn, gate, at, call)) for at, call in enumerate(calls)]
-    ctx.update({"messages": [task.result() for task in tasks]})
+    results: list[Message] = []
+    for group in _groups(calls, tools, parallel):
+        results += await _side_by_side(ctx, tools, turn, group, parallel or _SIDE_BY_SIDE)
+    ctx.update({"messages": results})
     if turn.interrupted:
         ctx.update({"stopped": "interrupted"})
 
 
-async def _one(
-    ctx: LeafContext, tools: ToolSet, turn: Turn, gate: asyncio.Semaphore, index: int, call: ToolCall
-) -> Message:
-    async with gate:
-        refusal = _refusal(ctx.state, tools, index, call)
-        if refusal is not None:
-            result = tool_message(call, refusal, is_error=True)
+def _groups(calls: Sequence[ToolCall], tools: ToolSet, parallel: int | None) -> list[list[_Placed]]:
+    """Return the calls, each with its place, in groups that run one after the other."""
+    placed = list(enumerate(calls))
+    if parallel is not None:
+        return [placed]
+    groups: list[list[_Placed]] = []
+    reading = False
+    for index, call in placed:
+        reads = call.name in tools and tools[call.name].read_only
+        if reads and reading:
+            groups[-1].append((index, call))
         else:
-            result = await ctx.once(f"tool/{index}/{call.id}", _run, ctx, tools, turn, call, returns=Message)
-        turn.emit(ToolFinished(call, result))
-        return result
+            groups.append([(index, call)])
+        reading = reads
+    return groups
+
+
+async def _side_by_side(
+    ctx: LeafContext, tools: ToolSet, turn: Turn, group: Sequence[_Placed], at_most: int
+) -> list[Message]:
+    gate = asyncio.Semaphore(at_most)
+
+    async def one(index: int, call: ToolCall) -> Message:
+        async with gate:
+            return await _answer(ctx, tools, turn, index, call)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(one(index, call)) for index, call in group]
+    return [task.result() for task in running]
+
+
+async def _answer(ctx: LeafContext, tools: ToolSet, turn: Turn, index: int, call: ToolCall) -> Message:
+    refusal = _refusal(ctx.state, tools, index, call)
+    if refusal is not None:
+        result = tool_message(call, refusal, is_error=True)
+    else:
+        result = await ctx.once(f"tool/{index}/{call.id}", _run, ctx, tools, turn, call, returns=Message)
+    turn.emit(ToolFinished(call, result))
+    return result
 
 
 def _refusal(state: AgentState, tools: ToolSet, index: int, call: ToolCall) -> str | None:

@@ -23,6 +23,7 @@ from jianmu.agents.turn import Turn
 from jianmu.errors import (
     ApprovalPendingError,
     CheckpointNotFoundError,
+    ConfigError,
     TreeChangedError,
     UnknownQuestionError,
 )
@@ -87,9 +88,14 @@ class ReActAgent:
         context: Builds the prompts; None = system prompt, skills, history and memories, within `budget`.
         budget: The most tokens of a prompt, or a `TokenBudget`; None = no limit.
         max_steps: Completions in one turn at most.
-        parallel_tools: Tool calls that run at the same time.
+        parallel_tools: How many calls of one completion run at the same time, whatever they do; 1 = one after
+            the other. None = tools marked `read_only` run side by side, any other alone and in the order of
+            the calls, so that a crash leaves at most one effect in doubt.
         event_bus: Gets the runner's events, and figures (never content) of models and tools.
         clock: Where a message's time comes from, aware UTC.
+
+    Raises:
+        ConfigError: A limit below 1; two tools with one name.
 
     Example::
 
@@ -110,10 +116,13 @@ class ReActAgent:
         context: ContextBuilder | None = None,
         budget: TokenBudget | int | None = None,
         max_steps: int = 20,
-        parallel_tools: int = 8,
+        parallel_tools: int | None = None,
         event_bus: RuntimeEventBus | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        for name, number in (("max_steps", max_steps), ("parallel_tools", parallel_tools)):
+            if number is not None and number < 1:
+                raise ConfigError(f"{name} must be at least 1, not {number}")
         self.model = model
         self.memory = memory
         self.memory_use = memory_use

@@ -45,6 +45,7 @@ class Tally:
         requests: Requests that the server logged, by ``"completion"`` and ``"tool"``.
         repeats: Of these, those asked for again after a kill; their answer was not saved.
         most: Of one effect in one life of the worker: the most requests.
+        per_kill: For each life of a worker, how many effects it asked for again.
         wrong: What should not be.
     """
 
@@ -127,6 +128,7 @@ class ProvenTurn:
         read: Returns the effects that are saved by now.
         name: For messages.
         tally: Where all is counted.
+        in_doubt: How many effects a kill may leave in doubt: the calls that run at the same time.
     """
 
     def __init__(
@@ -136,12 +138,14 @@ class ProvenTurn:
         read: Callable[[], set[str]],
         name: str,
         tally: Tally,
+        in_doubt: int,
     ) -> None:
         self._server = server
         self._start = start
         self._read = read
         self._name = name
         self._tally = tally
+        self._in_doubt = in_doubt
         self._first = len(server.log)
         self._keys: dict[str, set[str | None]] = defaultdict(set)
         self._saved: set[str] = set()
@@ -174,6 +178,8 @@ class ProvenTurn:
         tally.per_kill.append(len(again))
         tally.requests.update("completion" if call.path.startswith("/v1/") else "tool" for call in calls)
         tally.repeats.update("completion" if effect.startswith("c") else "tool" for effect in again)
+        if len(again) > self._in_doubt:
+            self._wrong(f"asked for {sorted(again)} again after one kill")
         for effect in again & self._saved:
             self._wrong(f"{effect} was saved and asked for again")
         for effect in (effect for effect, count in asked.items() if count > 1):
@@ -199,7 +205,13 @@ class ProvenTurn:
 
 
 def prove(
-    kills: int, folder: Path, *, seed: int, stores: Iterable[str] = ("file",), longest: float = 0.6
+    kills: int,
+    folder: Path,
+    *,
+    seed: int,
+    store: str = "file",
+    parallel: int | None = None,
+    longest: float = 0.6,
 ) -> Tally:
     """Run turns, killing their worker, until `kills` kills have hit.
 
@@ -207,7 +219,8 @@ def prove(
         kills: How many.
         folder: For the stores.
         seed: Of the kills' moments.
-        stores: Which checkpointers, in turn.
+        store: Which checkpointer.
+        parallel: `ReActAgent`'s `parallel_tools`; by default one call at a time, for it has an effect.
         longest: Seconds within which a worker is killed that no request decides on.
     """
     draw, tally = random.Random(seed), Tally()
@@ -218,19 +231,19 @@ def prove(
         def kill(process: Any) -> None:
             wait_for_the_moment(server, process, draw, longest)
 
-        for wire, store in cycle([(wire, store) for store in stores for wire in ("openai", "anthropic")]):
+        for wire in cycle(("openai", "anthropic")):
             if tally.kills >= kills or tally.wrong:
                 return tally
             thread_id = f"turn-{tally.turns}"
-            rest = (wire, store, str(folder), server.url, server.api_key, thread_id)
+            rest = (thread_id, wire, store, str(folder), server.url, server.api_key, parallel)
 
-            def start(there: Any, rest: tuple[str, ...] = rest) -> Any:
+            def start(there: Any, rest: tuple[Any, ...] = rest) -> Any:
                 process = context.Process(target=worker.main, args=(there, *rest))
                 process.start()
                 return process
 
             read = partial(saved_effects, store, folder, thread_id)
-            turn = ProvenTurn(server, start, read, f"{thread_id} ({wire}, {store})", tally)
+            turn = ProvenTurn(server, start, read, f"{thread_id} ({wire}, {store})", tally, parallel or 1)
             while not turn.live(kill if tally.kills < kills else None):
                 pass
             turn.end()

@@ -52,14 +52,30 @@ def model_for(wire: str, url: str, key: str) -> ChatModel:
     return AnthropicChatModel("m", base_url=url, api_key=key, retry=retry)
 
 
-def agent_for(wire: str, store: str, folder: str, url: str, key: str) -> ReActAgent:
+def agent_for(
+    wire: str, store: str, folder: str, url: str, key: str, parallel: int | None = None
+) -> ReActAgent:
     """Make the agent, the same in every process."""
-    return ReActAgent(model_for(wire, url, key), tools=[charger(url)], checkpointer=open_store(store, folder))
+    return ReActAgent(
+        model_for(wire, url, key),
+        tools=[charger(url)],
+        checkpointer=open_store(store, folder),
+        parallel_tools=parallel,
+    )
 
 
-def main(at_work: Connection, wire: str, store: str, folder: str, url: str, key: str, thread_id: str) -> None:
+def main(
+    at_work: Connection,
+    thread_id: str,
+    wire: str,
+    store: str,
+    folder: str,
+    url: str,
+    key: str,
+    parallel: int | None,
+) -> None:
     """Run the turn to its end, from wherever it was; say when the work begins."""
-    agent = agent_for(wire, store, folder, url, key)
+    agent = agent_for(wire, store, folder, url, key, parallel)
     at_work.send(True)
     result = asyncio.run(agent.run(TASK, thread_id=thread_id, message_id="task"))
     assert result.text == "All accounts are charged.", result
