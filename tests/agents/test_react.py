@@ -298,6 +298,44 @@ async def test_another_text_first_ends_the_turn_that_was_cut_off() -> None:
     assert [result.text for result in results] == ["one", "one/two"]
 
 
+async def test_interrupting_an_older_turn_that_is_ended_first_leaves_the_new_one_alone() -> None:
+    calls = 0
+
+    class Slow(ScriptedChatModel):
+        async def stream(self, *args: Any, **kwargs: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls < 3:
+                yield TextDelta("so far")
+                await asyncio.Event().wait()
+            for _ in range(3):
+                await asyncio.sleep(0)
+            async for part in super().stream(*args, **kwargs):
+                yield part
+
+    agent = ReActAgent(Slow(["new answer"]))
+    async with agent.stream("one") as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+    results = []
+    async with agent.stream("two") as events:
+        async for event in events:
+            if isinstance(event, TextDelta) and event.text == "so far":
+                events.interrupt()
+            if isinstance(event, TurnFinished):
+                results.append((event.result.outcome, event.result.text))
+    assert results == [("interrupted", "so far [interrupted]"), ("answered", "new answer")]
+
+
+async def test_interrupting_before_the_first_event_ends_the_turn_at_once() -> None:
+    model = ScriptedChatModel(["never"])
+    stream = ReActAgent(model).stream("one")
+    stream.interrupt()
+    results = [event.result async for event in stream if isinstance(event, TurnFinished)]
+    assert [(result.outcome, result.text) for result in results] == [("interrupted", "[interrupted]")]
+
+
 async def test_interrupting_keeps_what_the_model_said() -> None:
     class Endless(ScriptedChatModel):
         async def stream(self, *args: Any, **kwargs: Any) -> Any:
@@ -332,6 +370,30 @@ async def test_interrupting_stops_running_tools() -> None:
             stream.interrupt()
     assert last.result.outcome == "interrupted"
     assert [m.is_error for m in last.result.messages if m.role == "tool"] == [True]
+
+
+async def test_calls_that_had_not_begun_at_an_interruption_do_not_run() -> None:
+    ran: list[str] = []
+
+    @tool
+    async def forever(name: str) -> str:
+        """Never end."""
+        ran.append(name)
+        await asyncio.Event().wait()
+        return ""
+
+    asked = [ToolCall(id=name, name="forever", arguments={"name": name}) for name in "ab"]
+    agent = ReActAgent(ScriptedChatModel([asked]), tools=[forever])
+    stream = agent.stream("go")
+    started, last = 0, None
+    async for last in stream:
+        if isinstance(last, ToolStarted):
+            started += 1
+            stream.interrupt()
+    assert isinstance(last, TurnFinished)
+    assert (ran, started) == (["a"], 1)
+    texts = [m.text for m in last.result.messages if m.role == "tool"]
+    assert ["before it ended" in texts[0], "before it began" in texts[1]] == [True, True]
 
 
 async def test_leaving_a_stream_early_stops_the_run() -> None:

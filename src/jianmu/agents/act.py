@@ -99,6 +99,8 @@ def _refusal(state: AgentState, tools: ToolSet, index: int, call: ToolCall) -> s
 
 
 async def _run(ctx: LeafContext, tools: ToolSet, turn: Turn, call: ToolCall) -> Message:
+    if turn.interrupted:
+        return tool_message(call, "Interrupted by the user before it began.", is_error=True)
     turn.emit(ToolStarted(call))
     turn.report("tool.started", {"thread_id": ctx.thread_id, "tool": call.name, "call_id": call.id})
     outcome = await turn.unless_interrupted(tools.acall(call.name, call.arguments))

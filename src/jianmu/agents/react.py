@@ -258,6 +258,7 @@ class ReActAgent:
             turn.emit(TurnFinished(result))
             if again:
                 return
+            turn.begin_next()
         failed = stored is not None and not stored.unfinished and stored.state.error is not None
         if again and not failed and (text is None or message_id is not None or answers):
             turn.emit(TurnFinished(await self._run(turn, None, thread_id, answers)))

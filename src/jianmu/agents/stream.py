@@ -34,6 +34,7 @@ class AgentStream:
     def interrupt(self) -> None:
         """End the turn properly and soon: the model's answer so far is kept, running tools are cancelled.
 
+        It is the turn under way that ends: when `stream` ends an older turn first, the new one still follows.
         Call it from the event loop's thread; from another use ``loop.call_soon_threadsafe``.
         """
         self._turn.interrupt()

@@ -40,13 +40,20 @@ class Turn:
         """Stop what is under way; the turn ends with what there is."""
         self._stop.set()
 
+    def begin_next(self) -> None:
+        """Begin another turn of the same caller: what interrupted the one before does not touch it."""
+        self._stop.clear()
+
     @property
     def interrupted(self) -> bool:
         """Whether `interrupt` was called."""
         return self._stop.is_set()
 
     async def unless_interrupted(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Await `work`; return None, with `work` cancelled, if the turn is interrupted first."""
+        """Await `work`; return None, with `work` cancelled or never begun, if interrupted first."""
+        if self.interrupted:
+            work.close()
+            return None
         task = asyncio.ensure_future(work)
         stop = asyncio.ensure_future(self._stop.wait())
         try:
