@@ -47,6 +47,7 @@ demo: $(VENV)/.core ## Kill an agent three times and watch it go on
 crash: $(VENV)/.dev ## Kill runs of random trees 1,000 times and compare with whole ones
 	$(PY) -m tests.crash --kills 1000
 	$(PY) -m tests.crash --kills 1000 --backend sqlite
+	$(PY) -m tests.crash --kills 1000 --backend sqlite --durability flush
 
 crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times for each store and read the server's log
 	$(PY) -m tests.agents.crash --kills 200 --stores file,sqlite

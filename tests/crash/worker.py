@@ -128,15 +128,37 @@ class Watched:
         return found
 
 
+class WatchedPromptSaves(Watched):
+    """The same, for a back end that also saves on the event loop."""
+
+    def try_save_checkpoint(
+        self,
+        thread_id: str,
+        step: int,
+        state_dump: Mapping[str, Any],
+        tree_state: Mapping[str, str] | None = None,
+        runtime_metadata: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Save, and say when, if it takes no waiting."""
+        self._death.enter(SAVE)
+        saved: bool = super().try_save_checkpoint(  # type: ignore[misc]
+            thread_id, step, state_dump, tree_state, runtime_metadata
+        )
+        if saved:
+            self._world.note("S", str(step))
+            self._death.enter(SAVED)
+        return saved
+
+
 class WatchedFile(Watched, FileCheckpointer):
     """Files."""
 
 
-class WatchedSqlite(Watched, SqliteCheckpointer):
+class WatchedSqlite(WatchedPromptSaves, SqliteCheckpointer):
     """One SQLite file."""
 
 
-class WatchedPostgres(Watched, PostgresCheckpointer):
+class WatchedPostgres(WatchedPromptSaves, PostgresCheckpointer):
     """A database."""
 
 
