@@ -9,9 +9,9 @@ from typing import Any, NoReturn, SupportsIndex
 from pydantic_core import to_json
 
 from jianmu.codec.delta import Change, diff
-from jianmu.codec.fragments import Fragment, ListFragment
+from jianmu.codec.fragments import Fragment, ListFragment, parse
 
-__all__ = ["StateDump", "changes_between", "dump_json", "split_json"]
+__all__ = ["StateDump", "changes_between", "changes_json", "dump_json", "split_json"]
 
 
 class StateDump(dict[str, Any]):
@@ -110,25 +110,39 @@ class StateDump(dict[str, Any]):
 
 def changes_between(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Change]:
     """Return the changes from `old` to `new`; costs what changed when both are dumps of one manager."""
-    if not (isinstance(old, StateDump) and isinstance(new, StateDump)) or list(old) != list(new):
+    if not (isinstance(old, StateDump) and isinstance(new, StateDump)):
         return diff(old, new)
-    changes: list[Change] = []
+    return [parse(text) for text in changes_json(old, new, ())]
+
+
+def changes_json(old: StateDump, new: StateDump, path: Sequence[str]) -> list[bytes]:
+    """Return `changes_between` as JSON texts; what was appended to a list is text already.
+
+    Args:
+        old: The dump before.
+        new: The dump after.
+        path: Where the dumps stand in what the changes are applied to.
+    """
+    if list(old) != list(new):
+        return [to_json([op, [*path, *place], *value]) for op, place, *value in diff(old, new)]
+    texts: list[bytes] = []
     for key in new:
         before, after = old.parts.get(key), new.parts.get(key)
         if before is not None and before is after:
             continue
-        if (
-            isinstance(before, ListFragment)
-            and isinstance(after, ListFragment)
-            and before.origin is after.origin
-        ):
+        if isinstance(before, ListFragment) and isinstance(after, ListFragment) and _grew(before, after):
             if after.length > before.length:
-                changes.append(["append", [key], after.items_from(before.length)])
-                continue
-            if after.length == before.length:
-                continue
-        changes.extend(diff({key: old[key]}, {key: new[key]}))
-    return changes
+                place = to_json([*path, key])
+                texts.append(b'["append",%b,[%b]]' % (place, after.text_from(before.length)))
+            continue
+        changes = diff({key: old[key]}, {key: new[key]})
+        texts.extend(to_json([op, [*path, *place], *value]) for op, place, *value in changes)
+    return texts
+
+
+def _grew(before: ListFragment, after: ListFragment) -> bool:
+    """Whether the one is the other, perhaps with more items."""
+    return before.origin is after.origin and after.length >= before.length
 
 
 def dump_json(dump: Mapping[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 __all__ = ["Fragment", "ListFragment", "ListText", "parse"]
 
@@ -121,6 +121,16 @@ class ListFragment:
             return list(parse(b"[%b]" % b",".join(tail)))
         items: list[Any] = parse(b"[%b]" % b",".join(self._pieces_from(first)))
         return items[start - first * BLOCK :]
+
+    def text_from(self, start: int) -> bytes:
+        """Return the text of the items from `start` on, with commas between; costs these items.
+
+        Those that have just filled a block cost that block.
+        """
+        first = start // BLOCK
+        if first == self.length // BLOCK:
+            return b",".join(self._tail[start % BLOCK : self.length % BLOCK])
+        return b",".join([to_json(item) for item in self.items_from(start)])
 
     def _pieces_from(self, block: int) -> list[bytes]:
         pieces = self._blocks[block : self.length // BLOCK]

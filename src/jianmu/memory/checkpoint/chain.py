@@ -207,8 +207,9 @@ class RowCodec:
             raise CipherError(f"thread {thread_id!r}, step {step}: {error}") from error
 
     def _seal_row(self, thread_id: str, row: Row) -> Row:
-        sealed = row._replace(body=self.seal(row.kind, thread_id, row.step, row.body))
-        return sealed._replace(sum=_sum(sealed))
+        body = row.body if self._cipher is None else self.seal(row.kind, thread_id, row.step, row.body)
+        checksum = _sum(row.step, row.before, float(row.part) or row.saved, body)
+        return Row(row.step, row.before, row.base, row.saved, checksum, body, row.part)
 
     def _text(self, thread_id: str, row: Row) -> bytes:
         return self.open(row.kind, thread_id, row.step, row.body)
@@ -220,12 +221,12 @@ def check(row: Row) -> None:
     Raises:
         BrokenRowError: The checksum does not match.
     """
-    if _sum(row) != row.sum:
+    if _sum(row.step, row.before, float(row.part) or row.saved, row.body) != row.sum:
         raise BrokenRowError("its checksum does not match", row.step)
 
 
-def _sum(row: Row) -> int:
-    return zlib.crc32(row.body, zlib.crc32(_HEAD.pack(row.step, row.before, float(row.part) or row.saved)))
+def _sum(step: int, before: int, moment: float, body: bytes) -> int:
+    return zlib.crc32(body, zlib.crc32(_HEAD.pack(step, before, moment)))
 
 
 def _aad(kind: str, thread_id: str, step: int) -> bytes:

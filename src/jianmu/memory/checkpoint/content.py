@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from jianmu.codec.dump import StateDump, changes_between, split_json
+from jianmu.codec.dump import StateDump, changes_json, split_json
 from jianmu.errors import EncodeError
 
 __all__ = ["Content", "from_text", "to_text"]
@@ -82,8 +82,7 @@ class Content:
         """Return the changes since `before` as the JSON text of a list for `apply_changes`."""
         out: list[bytes] = []
         if isinstance(self._state, StateDump) and isinstance(before._state, StateDump):
-            changes = changes_between(before._state, self._state)
-            out.extend(to_text([op, ["state", *path], *value]) for op, path, *value in changes)
+            out.extend(changes_json(before._state, self._state, ["state"]))
         else:
             old, new = before._plain_state(), self._plain_state()
             if not _diff_dict(old, new, ("state",), out):
