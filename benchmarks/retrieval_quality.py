@@ -2,9 +2,12 @@
 
     python benchmarks/retrieval_quality.py --data PATH [--data PATH ...] [--ablation] [--json]
 
-A PATH is a LoCoMo file (JSON list of conversations) or a folder of ``*.turns.jsonl`` with
-``*.questions.jsonl`` (MemoryBank). Everything goes through the public `record_many` and `retrieve`. Recall
-and nDCG are at 10, in percent, nDCG against the true ideal; the interval is a 95 % bootstrap over questions.
+A PATH is a LoCoMo file (JSON list of conversations), a file of `long_chats.py`, or a folder of
+``*.turns.jsonl`` with ``*.questions.jsonl`` (MemoryBank); without one, that is said and nothing runs.
+Everything goes through the public `record_many` and `retrieve`. Figures are percent: recall and nDCG at 10
+(nDCG against the true ideal), hit@k (any evidence among k), MRR, and sessions: any session of the evidence
+among the first five sessions of the ten hits. Intervals are 95 % by bootstrap over questions; below the
+table stand recall by kind of question and by whose message the evidence is. Milliseconds are medians.
 """
 
 from __future__ import annotations
@@ -17,138 +20,39 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
 
 from jianmu.memory import SimpleStore, SqliteLongTermMemory
 from jianmu.memory.long_term.engine import searching
 from jianmu.memory.long_term.engine.ranking import LEXICAL, SEMANTIC, WORD_BY_WORD, Weights
 from jianmu.retrieval import ColbertEmbedder, UseEmbedder
+from retrieval_sets import Asked, Haystack, load
 
 K = 10
-
-
-@dataclass
-class Turn:
-    id: str
-    text: str
-    speaker: str
-    session: str
-    time: datetime
-
-
-@dataclass
-class Asked:
-    question: str
-    evidence: set[str]
-    kind: str
-
-
-@dataclass
-class Haystack:
-    turns: list[Turn]
-    asked: list[Asked]
+RESAMPLED = 1_000
+NAMES = ("LEXICAL", "SEMANTIC", "WORD_BY_WORD", "TOKEN_BY_TOKEN")
 
 
 @dataclass
 class Score:
+    """What one contestant found, question by question."""
+
     recall: list[float] = field(default_factory=list)
     ndcg: list[float] = field(default_factory=list)
-    hit5: list[float] = field(default_factory=list)
-    rank: list[float] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
     session5: list[float] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
+    roles: list[str] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     write_seconds: float = 0.0
     turns: int = 0
-
-
-# -- data ---------------------------------------------------------------------------------------------
-
-
-def load(path: Path) -> dict[str, list[Haystack]]:
-    if path.is_dir():
-        return memorybank(path)
-    return {path.stem: [locomo(item) for item in json.loads(path.read_text("utf-8"))]}
-
-
-def locomo(item: Any) -> Haystack:
-    talk, turns, number = item["conversation"], [], 1
-    while f"session_{number}" in talk:
-        when = datetime.strptime(talk[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").replace(
-            tzinfo=UTC
-        )
-        for turn in talk[f"session_{number}"]:
-            caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
-            turns.append(Turn(turn["dia_id"], turn["text"] + caption, turn["speaker"], str(number), when))
-        number += 1
-    known = {turn.id for turn in turns}
-    kinds = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
-    asked = []
-    for qa in item["qa"]:
-        evidence = set(_evidence(qa.get("evidence") or ())) & known
-        if evidence:
-            asked.append(Asked(qa["question"], evidence, kinds[qa["category"]]))
-    return Haystack(turns, asked)
-
-
-def _evidence(given: Sequence[str]) -> Iterator[str]:
-    """Joined and misspelt ids: "D8:6; D9:17", "D:11:26", "D30:05"."""
-    for part in " ".join(given).replace(";", " ").replace(",", " ").split():
-        numbers = [piece for piece in part.removeprefix("D").split(":") if piece]
-        if len(numbers) == 2 and all(piece.isdigit() for piece in numbers):
-            yield f"D{int(numbers[0])}:{int(numbers[1])}"
-
-
-def memorybank(folder: Path) -> dict[str, list[Haystack]]:
-    def lines(path: Path) -> list[Any]:
-        return [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
-
-    stems = sorted(path.name.removesuffix(".turns.jsonl") for path in folder.glob("*.turns.jsonl"))
-    turns = {stem: lines(folder / f"{stem}.turns.jsonl") for stem in stems}
-    asked = {stem: lines(folder / f"{stem}.questions.jsonl") for stem in stems}
-    sets = {stem: _users(turns[stem], asked[stem], {}) for stem in stems}
-    if len(stems) == 2:  # the two languages are parallel: ask in one about the memories of the other
-        for here, there in (stems, stems[::-1]):
-            names = dict(zip(_names(turns[here]), _names(turns[there]), strict=True))
-            translated = {row["qid"]: row["question"] for row in asked[there]}
-            renamed = [
-                {**row, "question": translated[qid]}
-                for row in asked[here]
-                if (qid := f"{names[row['user']]}/{row['qid'].split('/')[1]}") in translated
-            ]
-            sets[f"{there} asks {here}"] = _users(turns[here], renamed, {})
-    return sets
-
-
-def _names(rows: list[Any]) -> list[str]:
-    return list(dict.fromkeys(row["user"] for row in rows))
-
-
-def _users(turns: list[Any], asked: list[Any], _: Any) -> list[Haystack]:
-    stacks = []
-    for user in _names(turns):
-        mine = [
-            Turn(
-                t["id"],
-                t["text"],
-                t["speaker"],
-                t["date"],
-                datetime.fromisoformat(t["date"]).replace(tzinfo=UTC),
-            )
-            for t in turns
-            if t["user"] == user
-        ]
-        questions = [
-            Asked(q["question"], set(q["evidence"]), q.get("kind", ""))
-            for q in asked
-            if q["user"] == user and q["evidence"]
-        ]
-        stacks.append(Haystack(mine, questions))
-    return stacks
 
 
 # -- contestants --------------------------------------------------------------------------------------
@@ -169,21 +73,8 @@ class CachedUse(UseEmbedder):
         return [self._known[text] for text in texts]
 
 
-class CachedColbert(ColbertEmbedder):
-    """The late arm; a text that was embedded is not embedded again."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._known: dict[str, Any] = {}
-
-    def embed_document_tokens(self, texts: Any) -> Any:
-        missing = list(dict.fromkeys(text for text in texts if text not in self._known))
-        if missing:
-            self._known.update(zip(missing, super().embed_document_tokens(missing), strict=True))
-        return [self._known[text] for text in texts]
-
-
 Search = Callable[[str], list[str]]
+Build = Callable[[Haystack, Path], Search]
 
 
 def simple(stack: Haystack, folder: Path) -> Search:
@@ -193,9 +84,7 @@ def simple(stack: Haystack, folder: Path) -> Search:
     return lambda q: [str(hit["id"]).replace("|", "/") for hit in store.retrieve(q, limit=K)]
 
 
-def engine(
-    embedder: Any, weights: Weights | None = None, late: Any = None
-) -> Callable[[Haystack, Path], Search]:
+def engine(embedder: Any, weights: Weights | None = None, late: Any = None) -> Build:
     def build(stack: Haystack, folder: Path) -> Search:
         memory = SqliteLongTermMemory(folder / "memory.db", embedder, late_interaction=late)
         items = [
@@ -208,61 +97,68 @@ def engine(
 
         def search(question: str) -> list[str]:
             with patched(weights):
-                return [turn for hit in memory.retrieve(question, limit=K) for turn in ids[str(hit["id"])]][
-                    :K
-                ]
+                hits = memory.retrieve(question, limit=K)
+            return [turn for hit in hits for turn in ids[str(hit["id"])]][:K]
 
         return search
 
     return build
 
 
-class patched:
+@contextmanager
+def patched(weights: Weights | None) -> Iterator[None]:
     """The engine's weights for a moment, for the ablation."""
-
-    def __init__(self, weights: Weights | None) -> None:
-        self.weights = weights
-
-    def __enter__(self) -> None:
-        if self.weights is not None:
-            searching.LEXICAL = searching.SEMANTIC = searching.WORD_BY_WORD = self.weights
-
-    def __exit__(self, *_: object) -> None:
-        searching.LEXICAL, searching.SEMANTIC, searching.WORD_BY_WORD = LEXICAL, SEMANTIC, WORD_BY_WORD
-
-
-ALONE = replace(SEMANTIC, own=0, context=0, before=0, after=0, date=0, speaker=0, session=0, vector=1)
-BM25 = replace(LEXICAL, own=1, context=0, before=0, after=0, date=0, speaker=0, session=0)
+    shipped = {name: getattr(searching, name) for name in NAMES}
+    try:
+        if weights is not None:
+            for name in NAMES:
+                setattr(searching, name, weights)
+        yield
+    finally:
+        for name, kept in shipped.items():
+            setattr(searching, name, kept)
 
 
-def contestants(embedder: Any, ablation: bool) -> dict[str, Callable[[Haystack, Path], Search]]:
+NOTHING = Weights(own=0, context=0, vector=0, before=0, after=0, reach=1, date=0, speaker=0, session=0)
+ABLATED: dict[str, dict[str, float]] = {
+    "- neighbours": {"before": 0.0, "after": 0.0},
+    "- session": {"session": 0.0},
+    "- date": {"date": 0.0},
+    "- speaker": {"speaker": 0.0},
+    "- message before": {"own": SEMANTIC.own + SEMANTIC.context, "context": 0.0},
+    "- word by word": {"late": 0.0},
+    "- embedder": {"vector": 0.0},
+}
+
+
+def contestants(ablation: bool, only: str | None) -> dict[str, Build]:
+    embedder = CachedUse()
     shown = {
         "SimpleStore": simple,
-        "BM25 alone": engine(None, BM25),
-        "embedder alone": engine(embedder, ALONE),
-        "words (shipped)": engine(None),
-        "words + USE (shipped)": engine(embedder),
-        "with late arm": engine(embedder, late=CachedColbert()),
+        "BM25 alone": engine(None, replace(NOTHING, own=1)),
+        "embedder alone": engine(embedder, replace(NOTHING, vector=1)),
+        "words alone": engine(None),
+        "default": engine(embedder),
     }
+    if ColbertEmbedder.installed():
+        shown["default + late arm"] = engine(embedder, late=ColbertEmbedder())
+    else:
+        print("the late arm is left out: pip install 'jianmu[late]'", file=sys.stderr)
     if ablation:
-        for name, change in {
-            "- neighbours": {"before": 0.0, "after": 0.0},
-            "- session": {"session": 0.0},
-            "- date": {"date": 0.0},
-            "- speaker": {"speaker": 0.0},
-            "- context": {"own": SEMANTIC.context, "context": 0.0},
-        }.items():
-            shown[name] = engine(embedder, replace(SEMANTIC, **change))
-    return shown
+        for name, change in ABLATED.items():
+            shown[name] = engine(embedder, replace(WORD_BY_WORD, **change))
+        shown["words - neighbours"] = engine(None, replace(LEXICAL, before=0.0, after=0.0))
+        shown["words - session"] = engine(None, replace(LEXICAL, session=0.0))
+    return {name: build for name, build in shown.items() if not only or only in name}
 
 
 # -- measures -----------------------------------------------------------------------------------------
 
 
-def judge(stacks: list[Haystack], build: Callable[[Haystack, Path], Search]) -> Score:
+def judge(stacks: list[Haystack], build: Build, advance: Callable[[], None]) -> Score:
     score = Score()
     for stack in stacks:
-        session_of = {turn.id: turn.session for turn in stack.turns}
+        turns = {turn.id: turn for turn in stack.turns}
         with tempfile.TemporaryDirectory() as folder:
             start = time.perf_counter()
             search = build(stack, Path(folder))
@@ -272,8 +168,15 @@ def judge(stacks: list[Haystack], build: Callable[[Haystack, Path], Search]) -> 
                 start = time.perf_counter()
                 found = list(dict.fromkeys(search(asked.question)))
                 score.seconds.append(time.perf_counter() - start)
-                _add(score, asked, found, session_of)
+                _add(score, asked, found, {id: turn.session for id, turn in turns.items()})
+                roles = {_role(turns[id].speaker) for id in asked.evidence}
+                score.roles.append(roles.pop() if len(roles) == 1 else "both")
+                advance()
     return score
+
+
+def _role(speaker: str) -> str:
+    return {"user": "user", "assistant": "assistant", "ai": "assistant"}.get(speaker.lower(), "")
 
 
 def _add(score: Score, asked: Asked, found: list[str], session_of: dict[str, str]) -> None:
@@ -281,32 +184,74 @@ def _add(score: Score, asked: Asked, found: list[str], session_of: dict[str, str
     score.recall.append(sum(hits) / len(asked.evidence))
     gain = sum(hit / math.log2(at + 2) for at, hit in enumerate(hits))
     score.ndcg.append(gain / sum(1 / math.log2(at + 2) for at in range(min(K, len(asked.evidence)))))
-    score.hit5.append(float(any(hits[:5])))
-    score.rank.append(next((1 / (at + 1) for at, hit in enumerate(hits) if hit), 0.0))
+    score.first.append(next((at + 1 for at, hit in enumerate(hits) if hit), 0))
     wanted = {session_of[one] for one in asked.evidence}
     sessions = list(dict.fromkeys(session_of[one] for one in found))
     score.session5.append(float(bool(wanted & set(sessions[:5]))))
     score.kinds.append(asked.kind)
 
 
-def interval(values: list[float]) -> float:
+def interval(values: list[float]) -> tuple[float, float]:
+    """95 % of the means of resampled questions."""
     rng = random.Random(0)
-    means = sorted(statistics.mean(rng.choices(values, k=len(values))) for _ in range(300))
-    return (means[291] - means[8]) / 2 * 100
+    means = sorted(statistics.fmean(rng.choices(values, k=len(values))) for _ in range(RESAMPLED))
+    return means[RESAMPLED // 40] * 100, means[-RESAMPLED // 40 - 1] * 100
 
 
-def row(score: Score) -> dict[str, float]:
+def row(score: Score) -> dict[str, Any]:
+    low, high = interval(score.recall)
+    ndcg_low, ndcg_high = interval(score.ndcg)
     return {
-        "recall": statistics.mean(score.recall) * 100,
-        "interval": interval(score.recall),
-        "ndcg": statistics.mean(score.ndcg) * 100,
-        "hit5": statistics.mean(score.hit5) * 100,
-        "mrr": statistics.mean(score.rank) * 100,
-        "session5": statistics.mean(score.session5) * 100,
+        "recall": statistics.fmean(score.recall) * 100,
+        "recall_low": low,
+        "recall_high": high,
+        "ndcg": statistics.fmean(score.ndcg) * 100,
+        "ndcg_low": ndcg_low,
+        "ndcg_high": ndcg_high,
+        **{f"hit{k}": statistics.fmean(0 < at <= k for at in score.first) * 100 for k in (1, 5, 10)},
+        "mrr": statistics.fmean(1 / at if at else 0.0 for at in score.first) * 100,
+        "session5": statistics.fmean(score.session5) * 100,
         "query_ms": statistics.median(score.seconds) * 1000,
         "write_ms": score.write_seconds / score.turns * 1000,
         "questions": len(score.recall),
+        "kinds": grouped(score.kinds, score.recall),
+        "roles": grouped(score.roles, score.recall),
     }
+
+
+def grouped(names: list[str], values: list[float]) -> dict[str, tuple[float, int]]:
+    groups: dict[str, list[float]] = {}
+    for name, value in zip(names, values, strict=True):
+        groups.setdefault(name, []).append(value)
+    return {name: (statistics.fmean(some) * 100, len(some)) for name, some in sorted(groups.items()) if name}
+
+
+# -- output -------------------------------------------------------------------------------------------
+
+COLUMNS = (
+    ("hit1", "hit@1", 7), ("hit5", "hit@5", 7), ("hit10", "hit@10", 8), ("mrr", "MRR", 7),
+    ("session5", "sess@5", 8), ("query_ms", "q ms", 8), ("write_ms", "w ms", 8),
+)  # fmt: skip
+
+
+def show_head(name: str, stacks: list[Haystack]) -> None:
+    questions, turns = sum(len(stack.asked) for stack in stacks), sum(len(stack.turns) for stack in stacks)
+    print(f"\n{name}: {questions} questions, {turns} turns, {len(stacks)} memories")
+    print(f"{'':<22}{'R@10 (95 %)':>20}{'nDCG@10 (95 %)':>20}" + "".join(f"{h:>{w}}" for _, h, w in COLUMNS))
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    spans = [
+        f"{found[key]:.1f} ({found[key + '_low']:.1f}-{found[key + '_high']:.1f})"
+        for key in ("recall", "ndcg")
+    ]
+    cells = "".join(f"{found[key]:>{width}.1f}" for key, _, width in COLUMNS)
+    print(f"{name:<22}{spans[0]:>20}{spans[1]:>20}{cells}", flush=True)
+    for title, groups in (("by kind", found["kinds"]), ("by whose message", found["roles"])):
+        if len(groups) > 1:
+            print(
+                f"   {title}: " + ", ".join(f"{kind} {mean:.1f} ({n})" for kind, (mean, n) in groups.items())
+            )
 
 
 def main() -> int:
@@ -319,45 +264,27 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not options.data:
-        print("skipped: give --data a LoCoMo file or a MemoryBank folder")
+        print("skipped: give --data a LoCoMo file, a file of long_chats.py or a MemoryBank folder")
         return 0
-    embedder = CachedUse()
-    results: dict[str, dict[str, dict[str, float]]] = {}
-    for path in options.data:
-        for name, stacks in load(path).items():
+    everyone = contestants(options.ablation, options.only)
+    sets = {name: stacks for path in options.data for name, stacks in load(path).items()}
+    total = sum(len(stack.asked) for stacks in sets.values() for stack in stacks) * len(everyone)
+    results: dict[str, dict[str, Any]] = {}
+    with Progress(console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task("Asking", total=total)
+        for name, stacks in sets.items():
             results[name] = {}
             if not options.json:
-                questions = sum(len(stack.asked) for stack in stacks)
-                print(f"\n{name}: {questions} questions, {sum(len(s.turns) for s in stacks)} turns")
-                heads = [("R@10", 6), ("±", 6), ("nDCG", 7), ("hit@5", 7), ("MRR", 7), ("sess@5", 8)]
-                heads += [("q ms", 7), ("w ms", 7)]
-                print(" " * 24 + "".join(f"{name:>{width}}" for name, width in heads))
-            for who, build in contestants(embedder, options.ablation).items():
-                if options.only and options.only not in who:
-                    continue
-                score = judge(stacks, build)
-                found = results[name][who] = row(score)
+                show_head(name, stacks)
+            for who, build in everyone.items():
+                bar.update(task, description=f"{name}: {who}")
+                score = judge(stacks, build, lambda: bar.advance(task))
+                results[name][who] = row(score)
                 if not options.json:
-                    print(
-                        f"{who:<24}{found['recall']:>6.1f}{found['interval']:>6.1f}{found['ndcg']:>7.1f}"
-                        f"{found['hit5']:>7.1f}{found['mrr']:>7.1f}{found['session5']:>8.1f}"
-                        f"{found['query_ms']:>7.2f}{found['write_ms']:>7.2f}",
-                        flush=True,
-                    )
-                    if who.endswith("(shipped)") and len(set(score.kinds)) > 1:
-                        print("  " + by_kind(score))
+                    show(who, results[name][who])
     if options.json:
         print(json.dumps(results))
     return 0
-
-
-def by_kind(score: Score) -> str:
-    groups: dict[str, list[float]] = {}
-    for kind, value in zip(score.kinds, score.recall, strict=True):
-        groups.setdefault(kind, []).append(value)
-    return ", ".join(
-        f"{kind} {statistics.mean(v) * 100:.1f} ({len(v)})" for kind, v in sorted(groups.items())
-    )
 
 
 if __name__ == "__main__":

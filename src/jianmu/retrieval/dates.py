@@ -64,6 +64,18 @@ class DateMention:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class DateSpan:
+    """Days in a row, e.g. a week."""
+
+    first: date
+    last: date
+
+    def fits(self, when: date) -> bool:
+        """Whether `when` is one of the days."""
+        return self.first <= when <= self.last
+
+
 def date_mentions(text: str) -> list[DateMention]:
     """The dates that `text` names, most specific reading of each place, no duplicates."""
     text = unicodedata.normalize("NFKC", text)
@@ -84,8 +96,10 @@ def date_mentions(text: str) -> list[DateMention]:
     return list(found)
 
 
-def date_terms(mention: DateMention | date) -> list[str]:
-    """Terms for the word index; no text can contain them by itself."""
+def date_terms(mention: DateMention | DateSpan | date) -> list[str]:
+    """Terms for the word index; no text can contain them by itself, and a span has none."""
+    if isinstance(mention, DateSpan):
+        return []
     parts = (("y", mention.year), ("m", mention.month), ("d", mention.day))
     return [f"\x01{name}{number}" for name, number in parts if number is not None]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
+from jianmu.retrieval.han import HanForms
 from jianmu.retrieval.stopwords import ENGLISH
 
 __all__ = ["ANALYZER_ID", "Analyzer", "Term"]
@@ -37,6 +38,7 @@ _PIECES = re.compile(
     rf"|(?P<symbol>[{_SYMBOL}])"
 )
 _ASCII_PIECES = re.compile(r"_*[A-Za-z0-9]+(?:(?:['.\-/:@]|_+)[A-Za-z0-9]+)*")  # the same for plain ASCII
+_HAN = re.compile("[\u3400-\u9fff]")
 _JOINERS = re.compile(r"['\u2019.\-\u2010\u2011/:@_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
@@ -80,6 +82,7 @@ class Analyzer:
         self._words: dict[str, _Word] = {}
         self._cache_size = cache_size
         self._lock = threading.Lock()
+        self._han: HanForms | None = None
         self._stemmer: Callable[[str], str] | None = None
 
     def terms(self, text: str) -> list[Term]:
@@ -110,6 +113,19 @@ class Analyzer:
             target = stopped if term.text in ENGLISH else wanted
             target[term.text] = target.get(term.text, 0) | term.form
         return wanted or stopped
+
+    def other_forms(self, text: str) -> dict[str, int]:
+        """Terms of a Chinese question in its simplified and its traditional form, beside its own."""
+        if not _HAN.search(text):
+            return {}
+        with self._lock:
+            if self._han is None:
+                self._han = HanForms()
+        written = (self._han.simplified(text), self._han.traditional(text))
+        found = {
+            name: form for other in written if other != text for name, form in self.query_terms(other).items()
+        }
+        return {name: form for name, form in found.items() if name not in self.query_terms(text)}
 
     def length(self, terms: Iterable[Term]) -> int:
         """How long a text is, in words (or bigrams) that are no stop words."""

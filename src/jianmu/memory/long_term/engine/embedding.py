@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from jianmu.errors import EmbedderError, MissingExtraError
@@ -115,6 +116,7 @@ def ask(
     query: str,
     analyzer: Analyzer,
     embedder: Embedder | None,
+    today: date,
     words: WordVectors | None = None,
     late: TokenEmbedder | None = None,
 ) -> Question:
@@ -123,7 +125,7 @@ def ask(
     Raises:
         EmbedderError: It failed, and the question has no word to look up.
     """
-    question = Question.of(analyzer, query)
+    question = Question.of(analyzer, query, today)
     compared = _compared(query[:_QUESTION_CHARACTERS], analyzer, words, late)
     if embedder is None:
         return replace(question, late=compared)
@@ -137,13 +139,12 @@ def ask(
             raise EmbedderError(f"embedder {embedder.id!r} failed: {error}") from error
         _log.warning("embedder %s failed, searching by words alone: %s", embedder.id, error)
         return question
-    return Question(
-        question.terms,
-        question.dates,
-        unit(vector)[0],
-        float(getattr(embedder, "floor", 0.0)),
-        float(getattr(embedder, "ceiling", 1.0)),
-        compared,
+    return replace(
+        question,
+        vector=unit(vector)[0],
+        floor=float(getattr(embedder, "floor", 0.0)),
+        ceiling=float(getattr(embedder, "ceiling", 1.0)),
+        late=compared,
     )
 
 

@@ -16,7 +16,7 @@ from jianmu.memory.long_term.engine.opened import OpenedMemory
 from jianmu.memory.long_term.engine.results import history_entry, hit, scored_hit
 from jianmu.memory.long_term.engine.retrieving import Options, Retrieval
 from jianmu.memory.long_term.engine.tables import Tables
-from jianmu.memory.long_term.engine.times import When
+from jianmu.memory.long_term.engine.times import When, from_seconds
 from jianmu.memory.long_term.inputs import namespace_tuple
 from jianmu.memory.long_term.rendering import render_retrieved
 
@@ -84,7 +84,14 @@ class Reading(OpenedMemory):
         path = space_path(namespace_tuple(namespace))
         if options.limit <= 0 or not query.strip():
             return []
-        question = ask(query, self._analyzer, self.embedder, self._word_vectors(), self.token_embedder)
+        question = ask(
+            query,
+            self._analyzer,
+            self.embedder,
+            from_seconds(self._clock()).date(),
+            self._word_vectors(),
+            self.token_embedder,
+        )
 
         def work(tables: Tables) -> LongTermMemoryRetrieved:
             require_agreement(tables, self.embedder, self.token_embedder)

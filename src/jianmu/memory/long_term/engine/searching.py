@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.items import Row, named_speaker
@@ -23,7 +24,8 @@ from jianmu.memory.long_term.engine.ranking import (
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.memory.long_term.engine.times import to_date
 from jianmu.retrieval.bm25 import K1, POSTING_SIZE, LexicalScores, QueryTerm, idf, score_postings
-from jianmu.retrieval.dates import DateMention, date_mentions, date_terms
+from jianmu.retrieval.dates import DateMention, DateSpan, date_mentions, date_terms
+from jianmu.retrieval.relative_dates import relative_dates
 from jianmu.retrieval.tokens import Analyzer
 
 if TYPE_CHECKING:
@@ -51,24 +53,26 @@ class Question:
         floor: Cosine below which nothing is meant.
         ceiling: Cosine of the same thing said twice.
         late: The question word by word, or None.
+        optional: Terms that count where they occur and are not missed where they do not.
     """
 
     terms: dict[str, int]
-    dates: tuple[DateMention, ...] = ()
+    dates: tuple[DateMention | DateSpan, ...] = ()
     vector: npt.NDArray[np.float32] | None = None
     floor: float = 0.0
     ceiling: float = 1.0
     late: LateQuestion | None = None
+    optional: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, analyzer: Analyzer, query: str) -> Question:
+    def of(cls, analyzer: Analyzer, query: str, today: date) -> Question:
         """The words and dates of a question; a very long one is judged by its first 4,000 characters."""
         query = query[:_LONGEST].encode("utf-8", "replace").decode()
-        dates = tuple(date_mentions(query))
+        dates = (*date_mentions(query), *relative_dates(query, today))
         terms = analyzer.query_terms(query)
         for mention in dates:
             terms.update(dict.fromkeys(date_terms(mention), 0))
-        return cls(terms, dates)
+        return cls(terms, dates, optional=analyzer.other_forms(query))
 
 
 class Searcher:
@@ -128,7 +132,7 @@ class Searcher:
     # -- words ----------------------------------------------------------------------------------------
 
     def _score_words(self) -> None:
-        wanted = self._question.terms
+        wanted = {**self._question.terms, **self._question.optional}
         postings = {id: self._tables.postings(space, wanted) for id, space in self._spaces.items()}
         documents = sum(space.documents for space in self._spaces.values())
         words = sum(space.words for space in self._spaces.values())
@@ -138,7 +142,9 @@ class Searcher:
                 counts[term] = counts.get(term, 0) + sum(map(len, blocks)) // POSTING_SIZE
         terms = [QueryTerm(name, idf(documents, counts.get(name, 0)), form) for name, form in wanted.items()]
         terms.sort(key=lambda term: -term.idf)
-        self._terms = [term for term in terms if term.text in counts or not term.text.startswith("\x01")]
+        written = any(term in counts for term in self._question.optional)  # the texts use the other form
+        needed = [term for term in terms if term.text in counts or not (written or term.text[0] == "\x01")]
+        self._terms = [term for term in needed if term.text in counts or term.text in self._question.terms]
         self._terms = self._terms[:_MOST_TERMS]
         self._average = words / max(documents, 1)
         for id, found in postings.items():
