@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -20,55 +19,9 @@ from jianmu.cli.chat.shown import shown
 from jianmu.testing.provider_server import ProviderServer
 from jianmu.testing.provider_wire import ProviderAnswer, ProviderRequest
 
+from .terminal import begin, leave, say
+
 Start = Callable[..., Any]
-
-JIANMU = [sys.executable, "-m", "jianmu.cli"]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start `jianmu chat` in an empty folder."""
-    children: list[Any] = []
-
-    def run(*arguments: str, **environ: str) -> Any:
-        keep = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        child = pexpect.spawn(
-            JIANMU[0],
-            [*JIANMU[1:], "chat", *arguments],
-            cwd=str(tmp_path),
-            env={**keep, "TERM": "dumb", "COLUMNS": "120", "PYTHONUTF8": "1", **environ},  # type: ignore[arg-type]
-            encoding="utf-8",
-            timeout=30,
-            dimensions=(40, 120),
-            echo=False,
-        )
-        child.delaybeforesend = None
-        children.append(child)
-        return child
-
-    yield run
-    for child in children:
-        child.close(force=True)
-
-
-def say(child: Any, line: str) -> str:
-    """Send a line and return what comes before the next prompt."""
-    child.sendline(line)
-    child.expect("\r?\n> |^> ")
-    return str(child.before)
-
-
-def begin(child: Any) -> str:
-    """Wait for the first prompt and return what comes before."""
-    child.expect("> ")
-    return str(child.before)
-
-
-def leave(child: Any) -> None:
-    child.sendline("/quit")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 0
 
 
 def test_what_is_told_is_found_again_after_a_restart(start: Start) -> None:

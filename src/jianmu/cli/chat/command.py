@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -29,6 +30,12 @@ def chat(
     ] = None,
     system_prompt: Annotated[str | None, typer.Option(help="What the model is told first.")] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Completions in one turn at most.")] = None,
+    tools: Annotated[
+        list[str] | None, typer.Option(help="Tools, as module:attribute; may be given several times.")
+    ] = None,
+    skills: Annotated[
+        list[Path] | None, typer.Option(help="A folder of skills; may be given several times.")
+    ] = None,
 ) -> None:
     """Talk to a model that remembers; kill it at any moment and the next start goes on."""
     from rich.console import Console
@@ -36,6 +43,7 @@ def chat(
     from jianmu.cli.chat.session import ChatSession
     from jianmu.cli.chat.settings import HOW_TO_SET_A_MODEL, load_settings, make_model
     from jianmu.cli.chat.store import ChatStore
+    from jianmu.cli.chat.toolbox import load_skills, load_tools
 
     flags = {
         "model": model,
@@ -48,6 +56,8 @@ def chat(
         "memory": memory,
         "system_prompt": system_prompt,
         "max_steps": max_steps,
+        "tools": tools or None,
+        "skills": skills or None,
     }
     settings = load_settings(flags)
     if not settings.model:
@@ -55,4 +65,12 @@ def chat(
         raise typer.Exit(2)
     chosen = make_model(settings)
     with ChatStore(settings.file, settings.namespace) as store:
-        ChatSession(settings, chosen, store, Console(highlight=False)).loop()
+        ChatSession(
+            settings,
+            chosen,
+            store,
+            Console(highlight=False),
+            tools=load_tools(settings.tools),
+            skills=load_skills(settings.skills),
+            interactive=sys.stdin.isatty(),
+        ).loop()

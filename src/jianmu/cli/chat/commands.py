@@ -11,6 +11,7 @@ from rich.table import Table
 
 from jianmu.cli.chat.shown import shown
 from jianmu.cli.chat.store import ChatStore
+from jianmu.tools import ToolSet
 
 __all__ = ["ChatCommands"]
 
@@ -24,16 +25,19 @@ class ChatCommands:
         store: The chat's file.
         console: Where answers go.
         thread: The thread to begin with.
+        tools: What the model may call.
     """
 
-    def __init__(self, store: ChatStore, console: Console, thread: str) -> None:
+    def __init__(self, store: ChatStore, console: Console, thread: str, tools: ToolSet) -> None:
         self.thread = thread
+        self._tools = tools
         self._store = store
         self._console = console
         self._commands: dict[str, Callable[[str], None]] = {
             "help": self._help,
             "memory": self._memory,
             "threads": self._threads,
+            "tools": self._list_tools,
             "fork": self._fork,
             "forget": self._forget,
         }
@@ -77,6 +81,14 @@ class ChatCommands:
         for thread in self._store.checkpointer.list_threads() or [self.thread]:
             mark = "*" if thread == self.thread else " "
             self._console.print(f"{mark} {escape(thread)}")
+
+    def _list_tools(self, argument: str) -> None:
+        """/tools: what the model may call, and which calls ask you first."""
+        table = Table("tool", "asks you", "what it does", box=None)
+        for each in self._tools:
+            first = each.description.strip().partition("\n")[0]
+            table.add_row(escape(each.name), "yes" if each.requires_approval else "", shown(first))
+        self._console.print(table)
 
     def _fork(self, name: str) -> None:
         """/fork [NAME]: go on in a copy of this thread; the old one stays as it is."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from jianmu.agents.approval import PendingApproval
 from jianmu.agents.chat_model import ChatModel, StreamRestarted, TextDelta
 from jianmu.agents.events import (
     AgentEvent,
@@ -19,11 +21,15 @@ from jianmu.agents.events import (
     TurnFinished,
 )
 from jianmu.agents.react import ReActAgent
+from jianmu.agents.state import open_calls
+from jianmu.cli.chat.approvals import ApprovalPrompt
 from jianmu.cli.chat.commands import ChatCommands
 from jianmu.cli.chat.settings import ChatSettings
 from jianmu.cli.chat.shown import shown
 from jianmu.cli.chat.store import ChatStore
-from jianmu.errors import JianmuError
+from jianmu.errors import ApprovalPendingError, JianmuError
+from jianmu.skills import Skill
+from jianmu.tools import ToolSet
 
 __all__ = ["ChatSession"]
 
@@ -39,6 +45,9 @@ class ChatSession:
         store: The file of threads and memories.
         console: Where it is shown.
         read: Asks the user for a line; raises EOFError at the end and KeyboardInterrupt at Ctrl-C.
+        tools: What the model may call besides its memory; those that need approval are asked for.
+        skills: Instructions that the model may open.
+        interactive: Whether a person is at the other end of `read`.
     """
 
     def __init__(
@@ -48,19 +57,28 @@ class ChatSession:
         store: ChatStore,
         console: Console,
         read: Callable[[str], str] = input,
+        *,
+        tools: ToolSet | None = None,
+        skills: Sequence[Skill] = (),
+        interactive: bool = True,
     ) -> None:
         self._console = console
         self._model = model
         self._read = read
+        self._approvals = ApprovalPrompt(console, read, interactive=interactive)
+        self._interactive = interactive
+        self._open = False
         self._agent = ReActAgent(
             model,
+            tools=tools or (),
+            skills=skills,
             system_prompt=settings.system_prompt,
             memory=store.memory,
             memory_use=settings.memory,
             checkpointer=store.checkpointer,
             max_steps=settings.max_steps,
         )
-        self._commands = ChatCommands(store, console, settings.thread)
+        self._commands = ChatCommands(store, console, settings.thread, self._agent.tools)
 
     def loop(self) -> None:
         """Talk until the user leaves; every turn is saved step by step."""
@@ -70,6 +88,8 @@ class ChatSession:
                 self._go_on(runner)
                 while (line := self._ask()) is not None:
                     self._take(runner, line)
+            except EOFError:
+                self._console.print("\n[dim]nothing was decided; the next start asks again[/dim]")
             finally:
                 close = getattr(self._model, "aclose", None)
                 if close is not None:
@@ -98,7 +118,7 @@ class ChatSession:
 
     def _take(self, runner: asyncio.Runner, line: str) -> None:
         if not line.startswith("/"):
-            self._turn(runner, line)
+            self._say(runner, line)
             return
         thread = self._commands.thread
         try:
@@ -108,8 +128,17 @@ class ChatSession:
         if self._commands.thread != thread:
             self._go_on(runner)
 
+    def _say(self, runner: asyncio.Runner, text: str) -> None:
+        if self._open:
+            self._turn(runner, None)
+        if self._open:
+            self._console.print("[dim]a decision is still open; your message was not sent[/dim]")
+            return
+        self._turn(runner, text)
+
     def _go_on(self, runner: asyncio.Runner) -> None:
         """End the turn that was cut off in this thread, if there is one."""
+        self._open = False
         stored = runner.run(self._agent.stored_turn(self._commands.thread))
         if stored is None:
             return
@@ -117,24 +146,59 @@ class ChatSession:
         self._console.print(
             f"[dim]going on with thread {escape(self._commands.thread)}: {count} messages[/dim]"
         )
-        if stored.unfinished:
-            said = stored.user_message.text if stored.user_message is not None else ""
-            self._console.print(f"[dim]the last turn was cut off and goes on now:[/dim] {shown(said)}")
-            self._turn(runner, None)
+        if not stored.unfinished:
+            return
+        calls = open_calls(stored.state.messages)
+        if missing := ", ".join(call.name for call in calls if call.name not in self._agent.tools):
+            self._console.print(
+                f"[yellow]the last turn was cut off at a call of {escape(missing)}, which is not among the "
+                "tools: start again with the --tools it had, or say something to go on without[/yellow]"
+            )
+            return
+        said = stored.user_message.text if stored.user_message is not None else ""
+        self._console.print(f"[dim]the last turn was cut off and goes on now:[/dim] {shown(said)}")
+        self._turn(runner, None)
 
     def _turn(self, runner: asyncio.Runner, text: str | None) -> None:
+        """Run a turn to its end, with a person's decisions where it needs them."""
+        self._open = False
         try:
-            runner.run(self._show(text))
+            pending = runner.run(self._show(text))
+            while pending:
+                answers = self._decide(pending[0])
+                if answers is None:
+                    return
+                pending = runner.run(self._show(None, answers))
         except KeyboardInterrupt:
             self._console.print("\n[dim]stopped; the thread is saved[/dim]")
         except JianmuError as error:
+            if isinstance(error, ApprovalPendingError) and not self._interactive:
+                raise
             self._console.print(f"\n[red]{shown(str(error))}[/red]")
 
-    async def _show(self, text: str | None) -> None:
-        async with self._agent.stream(text, thread_id=self._commands.thread) as events:
+    def _decide(self, pending: PendingApproval) -> dict[str, Any] | None:
+        self._open = True
+        try:
+            decision = self._approvals.decide(pending, self._commands.thread)
+        except KeyboardInterrupt:
+            self._console.print(
+                "\n[dim]nothing was decided; it is asked again before your next message[/dim]"
+            )
+            return None
+        self._open = False
+        return {pending.id: decision.model_dump()}
+
+    async def _show(
+        self, text: str | None, answers: Mapping[str, Any] | None = None
+    ) -> tuple[PendingApproval, ...]:
+        pending: tuple[PendingApproval, ...] = ()
+        async with self._agent.stream(text, thread_id=self._commands.thread, answers=answers) as events:
             with _on_interrupt(events.interrupt):
                 async for event in events:
                     self._print(event)
+                    if isinstance(event, TurnFinished):
+                        pending = event.result.pending
+        return pending
 
     def _print(self, event: AgentEvent) -> None:
         say = self._console.print

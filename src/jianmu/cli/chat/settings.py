@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from jianmu.agents.anthropic_model import AnthropicChatModel
 from jianmu.agents.chat_model import ChatModel
@@ -54,6 +54,9 @@ class ChatSettings(BaseModel):
         system_prompt: What the model is told first.
         memory: How memory is used: ``"tools"``, ``"auto"`` or ``"both"``.
         max_steps: Completions in one turn at most.
+        tools: What the model may call besides its memory, as ``module:attribute``; in the environment parted
+            by commas.
+        skills: Folders of skills; in the environment parted as ``PATH`` is.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,6 +74,16 @@ class ChatSettings(BaseModel):
     )
     memory: MemoryUse = "tools"
     max_steps: int = Field(20, ge=1)
+    tools: tuple[str, ...] = ()
+    skills: tuple[Path, ...] = ()
+
+    @field_validator("tools", "skills", mode="before")
+    @classmethod
+    def _parted(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str):
+            return value
+        mark = "," if info.field_name == "tools" else os.pathsep
+        return [part.strip() for part in value.split(mark) if part.strip()]
 
 
 def load_settings(
