@@ -177,12 +177,14 @@ class Searcher:
         assert self._question.vector is not None
         complete = True
         for id, space in self._spaces.items():
+            known_gone: set[int] = set()
             while True:
                 near, cosines = self._tables.nearest(space, self._question.vector, count)
                 present = self._items_at(id, near)
                 gone = [slot for slot in near if slot not in present and slot < space.slots]
-                if not gone:
+                if known_gone.issuperset(gone):  # none; or a damaged file names slots that nothing can forget
                     break
+                known_gone.update(gone)
                 self._tables.forget_slots(space, gone)
             complete = complete and len(near) < count
             self._cosines[id] = {

@@ -8,15 +8,17 @@ used twice.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from jianmu.memory.long_term.engine.history_tables import HistoryTables, Version
 from jianmu.memory.long_term.engine.items import Row
 from jianmu.memory.long_term.engine.segments import pack_segments
 from jianmu.memory.long_term.engine.spaces import SELECT_SPACE, Space, space_of
-from jianmu.memory.long_term.engine.word_tables import WordTables, marks, parts
+from jianmu.memory.long_term.engine.statements import marks, parts
+from jianmu.memory.long_term.engine.token_tables import TokenTables
+from jianmu.memory.long_term.engine.word_tables import WordTables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,17 +34,6 @@ FIRST_FORMAT = (
 
 _BRIEF = "id, uid, space, slot, passages, length, before, after, session, speaker, time, day, dated, expires"
 _FULL = f"{_BRIEF}, content, metadata, digest, created, updated, count"
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A text that was superseded; it held from `time` until `until`."""
-
-    uid: str
-    content: str
-    metadata: str
-    time: float
-    until: float
 
 
 T = TypeVar("T")
@@ -68,7 +59,7 @@ class Database(Protocol):
         ...
 
 
-class Tables(WordTables):
+class Tables(WordTables, TokenTables, HistoryTables):
     """Statements inside one transaction; `?` stands for a value."""
 
     space_beside_ids = "space"
@@ -171,63 +162,6 @@ class Tables(WordTables):
             )
         }
 
-    def words(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """The vectors kept for words, by `word_id`."""
-        return {
-            id: bytes(vector)
-            for part in parts(ids)
-            for id, vector in self.all(
-                f"SELECT word, vector FROM memory_word WHERE word IN ({marks(part)})",  # noqa: S608 - marks only
-                part,
-            )
-        }
-
-    def add_words(self, words: Sequence[tuple[int, bytes]]) -> None:
-        """Keep vectors of words."""
-        if words:
-            sql = "INSERT INTO memory_word (word, vector) VALUES (?, ?) ON CONFLICT DO NOTHING"
-            self.run_many(sql, words)
-
-    def tokens(self, space: Space, model: str, ids: Iterable[int]) -> dict[int, bytes]:
-        """The packed token vectors of items by a token embedder, by the item's id."""
-        return {
-            id: bytes(packed)
-            for part in parts(dict.fromkeys(ids))
-            for id, packed in self.all(
-                "SELECT i.id, t.tokens FROM memory_item AS i JOIN memory_token AS t"  # noqa: S608 - marks only
-                " ON t.space = i.space AND t.digest = i.digest AND t.model = ?"
-                f" WHERE i.id IN ({marks(part)}) AND i.space = ?",
-                (model, *part, space.id),
-            )
-        }
-
-    def tokens_known(self, space: Space, model: str, digests: Iterable[bytes]) -> set[bytes]:
-        """Those of the texts that have token vectors by this embedder."""
-        return {
-            bytes(digest)
-            for part in parts(digests)
-            for (digest,) in self.all(
-                "SELECT digest FROM memory_token"  # noqa: S608 - marks only
-                f" WHERE space = ? AND model = ? AND digest IN ({marks(part)})",
-                (space.id, model, *part),
-            )
-        }
-
-    def add_tokens(self, space: Space, model: str, tokens: Mapping[bytes, bytes]) -> None:
-        """Keep packed token vectors of texts, by the text's digest."""
-        if tokens:
-            sql = (
-                "INSERT INTO memory_token (space, digest, model, tokens) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT DO NOTHING"
-            )
-            self.run_many(
-                sql, [(space.id, digest, model, packed) for digest, packed in sorted(tokens.items())]
-            )
-
-    def remove_tokens(self, space: Space, digest: bytes) -> None:
-        """Drop the token vectors of a text."""
-        self.run("DELETE FROM memory_token WHERE space = ? AND digest = ?", (space.id, digest))
-
     def items_at(self, space: Space, slots: Iterable[int]) -> dict[int, int]:
         """For each slot that is in use, the item's id."""
         return {
@@ -328,57 +262,6 @@ class Tables(WordTables):
             self.run(f"DELETE FROM memory_{table} WHERE space = ?", (space.id,))  # noqa: S608 - literal names
         self.run("DELETE FROM memory_space WHERE id = ?", (space.id,))
         return count
-
-    # -- keys and history -----------------------------------------------------------------------------
-
-    def keys(self, space: Space, ids: Iterable[int]) -> dict[int, list[str]]:
-        """The keys of items."""
-        found: dict[int, list[str]] = {}
-        for part in parts(ids):
-            sql = f"SELECT item, key FROM memory_key WHERE space = ? AND item IN ({marks(part)}) ORDER BY key"  # noqa: S608 - marks
-            for item, key in self.all(sql, (space.id, *part)):
-                found.setdefault(item, []).append(key)
-        return found
-
-    def put_key(self, space: Space, key: str, id: int) -> None:
-        """Let a key name an item."""
-        self.drop_key(space, key)
-        self.run("INSERT INTO memory_key (space, key, item) VALUES (?, ?, ?)", (space.id, key, id))
-
-    def drop_key(self, space: Space, key: str) -> None:
-        """Let a key name nothing."""
-        self.run("DELETE FROM memory_key WHERE space = ? AND key = ?", (space.id, key))
-
-    def add_version(self, space: Space, uid: str, row: Row, until: float) -> None:
-        """Keep the text of `row` in the history of `uid`, for as long as it was to be kept."""
-        number = self.all(
-            "SELECT coalesce(max(number), -1) + 1 FROM memory_version WHERE space = ? AND uid = ?",
-            (space.id, uid),
-        )[0][0]
-        self.run(
-            "INSERT INTO memory_version (space, uid, number, content, metadata, time, until, expires)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (space.id, uid, number, row.content, row.metadata, row.time, until, row.expires),
-        )
-
-    def versions(self, space: Space, uid: str, *, now: float) -> list[Version]:
-        """What an item said before and may still be told, oldest first."""
-        sql = (
-            "SELECT uid, content, metadata, time, until FROM memory_version"
-            " WHERE space = ? AND uid = ? AND (expires IS NULL OR expires > ?) ORDER BY number"
-        )
-        return [Version(*row) for row in self.all(sql, (space.id, uid, now))]
-
-    def versions_at(self, space: Space, when: float, limit: int, *, now: float) -> list[Version]:
-        """Superseded texts of live items that held at `when` and may still be told, newest first."""
-        sql = (
-            "SELECT old.uid, old.content, old.metadata, old.time, old.until FROM memory_version AS old"
-            " JOIN memory_item AS item ON item.space = old.space AND item.uid = old.uid"
-            " WHERE old.space = ? AND old.time <= ? AND old.until > ?"
-            " AND (old.expires IS NULL OR old.expires > ?) AND (item.expires IS NULL OR item.expires > ?)"
-            " ORDER BY old.time DESC LIMIT ?"
-        )
-        return [Version(*row) for row in self.all(sql, (space.id, when, when, now, now, limit))]
 
 
 _values = attrgetter(*_FULL.split(", "))

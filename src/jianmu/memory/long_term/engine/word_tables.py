@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 
 from jianmu.memory.long_term.engine.segments import (
     LAST,
@@ -17,28 +16,15 @@ from jianmu.memory.long_term.engine.segments import (
     without,
 )
 from jianmu.memory.long_term.engine.spaces import Space
+from jianmu.memory.long_term.engine.statements import Statements, marks, parts
 
-__all__ = ["WordTables", "marks", "parts"]
+__all__ = ["WordTables"]
 
-_AT_ONCE = 400
-"""Values in one IN list."""
 _HERE = "FROM memory_posting WHERE space = ? AND segment"
 
 
-class WordTables(ABC):
-    """Statements inside one transaction; `?` stands for a value."""
-
-    @abstractmethod
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Every row of an answer."""
-
-    @abstractmethod
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """Run a statement; how many rows it changed."""
-
-    @abstractmethod
-    def run_many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
-        """Run a statement for each tuple of values."""
+class WordTables(Statements):
+    """Postings in merged segments, see `segments`."""
 
     @abstractmethod
     def posting_rows(
@@ -129,15 +115,3 @@ def _collect(found: dict[str, list[bytes]], rows: Iterable[bytes], terms: Sequen
         for term in terms:
             if some := postings_in(row, term):
                 found.setdefault(term, []).append(some)
-
-
-def marks(values: Sequence[Any] | range) -> str:
-    """So many question marks."""
-    return ", ".join("?" * len(values))
-
-
-def parts(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """Values in lists that one IN can hold."""
-    everything = list(values)
-    for start in range(0, len(everything), _AT_ONCE):
-        yield everything[start : start + _AT_ONCE]

@@ -1,25 +1,22 @@
-"""Keeps items, keys, history, links and the index in step, inside one transaction."""
+"""Keeps items, keys, history and links in step with the index, inside one transaction."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from jianmu.memory.long_term.base import LongTermMemoryRecordResult, RecordStatus
-from jianmu.memory.long_term.engine.indexing import context_terms, index_text, slots_of
+from jianmu.memory.long_term.engine.index_writing import Embed, IndexWriter
 from jianmu.memory.long_term.engine.items import Draft, Row, digest_of
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.retrieval.tokens import Analyzer
 
 __all__ = ["Writer"]
 
-Embed = Callable[[Row | Draft], Sequence[bytes | None]]
-"""The vectors of a text's slots, in order."""
-
 _SWEPT_AT_ONCE = 50
 
 
-class Writer:
+class Writer(IndexWriter):
     """Changes to one space.
 
     Args:
@@ -41,23 +38,12 @@ class Writer:
         now: float,
         new_id: Callable[[], str],
     ) -> None:
-        self._tables = tables
-        self._space = space
-        self._analyzer = analyzer
-        self._embed = embed
+        super().__init__(tables, space, analyzer=analyzer, embed=embed)
         self._now = now
         self._new_id = new_id
-        self._postings: dict[str, list[bytes]] = {}
-        self._passages: list[tuple[int, int, bytes | None]] = []
-        self._rows: dict[int, Row] = {}
         self._last: dict[str, int | None] = {}
         self._new: set[bytes] = set()
         self._free: set[str] = set()
-
-    def finish(self) -> None:
-        """Write what was collected; call once before the transaction ends."""
-        self._flush()
-        self._tables.save_space(self._space)
 
     def expect(self, drafts: Iterable[Draft]) -> None:
         """Look up at once which texts and keys are new, so that `record` need not ask for each."""
@@ -257,65 +243,6 @@ class Writer:
             speaker=draft.speaker,
         )
         return named
-
-    # -- the index ------------------------------------------------------------------------------------
-
-    def _index(self, row: Row, vectors: Sequence[bytes | None] | None = None) -> None:
-        passages = index_text(self._analyzer, row, self._context(row))
-        count = slots_of(len(passages))
-        row.slot, row.passages = self._space.slots, count
-        row.length = sum(passage.length for passage in passages)
-        if vectors is None:
-            vectors = self._embed(row)
-        first = row.slot + count - len(passages)
-        for slot, passage in enumerate(passages, start=first):
-            for term, packed in passage.postings(slot):
-                self._postings.setdefault(term, []).append(packed)
-        self._passages += [(row.slot + at, row.id, vectors[at] if vectors else None) for at in range(count)]
-        self._space.slots += count
-        self._space.documents += len(passages)
-        self._space.words += row.length
-
-    def _unindex(self, row: Row) -> None:
-        self._flush()
-        passages = index_text(self._analyzer, row, self._context(row))
-        first = row.slot + row.passages - len(passages)
-        slots = {slot: passage.terms() for slot, passage in enumerate(passages, start=first)}
-        self._tables.remove_postings(self._space, slots)
-        self._tables.remove_passages(self._space, row.slot, row.passages)
-        self._space.documents -= len(passages)
-        self._space.words -= row.length
-
-    def _unlink_index(self, row: Row) -> Row | None:
-        """Take an item, and the one after it, out of the index; the latter has to be indexed anew."""
-        after = None if row.after is None else self._tables.row(self._space, "id", row.after)
-        if after is not None:
-            self._vectors = self._tables.passage_vectors(self._space, after.slot, after.passages)
-            self._unindex(after)
-        self._unindex(row)
-        return after
-
-    def _reindex(self, row: Row) -> None:
-        self._index(row, self._vectors)
-        self._tables.update_row(row)
-
-    def _context(self, row: Row) -> list[str]:
-        if row.before is None:
-            return []
-        before = self._rows.get(row.before) or self._tables.row(self._space, "id", row.before)
-        return [] if before is None else context_terms(self._analyzer, before.content)
-
-    def _flush(self) -> None:
-        """Write what was collected, before a statement that has to see it."""
-        if self._rows:
-            self._tables.insert_rows(self._rows.values())
-            self._rows = {}
-        if self._passages:
-            self._tables.add_passages(self._space, self._passages)
-            self._passages = []
-        if self._postings:
-            self._tables.add_postings(self._space, self._postings)
-            self._postings = {}
 
 
 def _result(row: Row, draft: Draft, status: RecordStatus) -> LongTermMemoryRecordResult:
