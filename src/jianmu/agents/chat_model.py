@@ -33,6 +33,7 @@ class Usage(BaseModel):
         input_tokens: Everything that was sent, cached tokens included.
         output_tokens: Everything that came back.
         cached_tokens: The part of `input_tokens` that the provider's prompt cache served.
+        cache_write_tokens: The part of `input_tokens` that the provider put into its cache, where it says so.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,12 +41,14 @@ class Usage(BaseModel):
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
         )
 
 
@@ -100,7 +103,8 @@ class ChatModel(Protocol):
     """One provider's model.
 
     `idempotency_key` names the completion: the same key is passed again when a crashed run repeats the
-    request, and a provider or gateway that honours it answers from its own record.
+    request, and a provider or gateway that honours it answers from its own record. `stable` says how many
+    messages at the beginning will begin the next request too, for a provider that must be told what to cache.
     """
 
     @property
@@ -109,7 +113,12 @@ class ChatModel(Protocol):
         ...
 
     def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> AsyncIterator[Delta | Completion]:
         """Yield deltas as they come and, last, the whole `Completion`.
 
@@ -119,7 +128,12 @@ class ChatModel(Protocol):
         ...
 
     async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> Completion:
         """Return the whole answer at once; raises as `stream` does."""
         ...

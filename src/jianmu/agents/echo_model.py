@@ -40,7 +40,12 @@ class EchoChatModel:
     name = "echo"
 
     async def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> AsyncGenerator[Delta | Completion, None]:
         """Yield the answer in words and, last, whole."""
         message = self._answer(messages, {tool.name for tool in tools})
@@ -52,10 +57,17 @@ class EchoChatModel:
         yield Completion(message=message, finish_reason=finish, model=self.name)
 
     async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> Completion:
         """Return the whole answer."""
-        return await completion_of(self.stream(messages, tools=tools, idempotency_key=idempotency_key))
+        return await completion_of(
+            self.stream(messages, tools=tools, idempotency_key=idempotency_key, stable=stable)
+        )
 
     def _answer(self, messages: Sequence[Message], tools: set[str]) -> Message:
         last = _last_of_the_talk(messages)

@@ -98,7 +98,12 @@ class OpenAIChatModel:
         return self._model
 
     async def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> AsyncGenerator[Delta | Completion, None]:
         """Yield deltas and, last, the `Completion`; see `ChatModel`.
 
@@ -125,10 +130,17 @@ class OpenAIChatModel:
             await parts.aclose()
 
     async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> Completion:
         """Return the whole answer; see `ChatModel`."""
-        return await completion_of(self.stream(messages, tools=tools, idempotency_key=idempotency_key))
+        return await completion_of(
+            self.stream(messages, tools=tools, idempotency_key=idempotency_key, stable=stable)
+        )
 
     async def aclose(self) -> None:
         """Free the running loop's connections; the next request opens new ones."""
@@ -169,6 +181,8 @@ class _Answer:
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             cached = getattr(chunk.usage.prompt_tokens_details, "cached_tokens", None)
+            if cached is None:  # DeepSeek's own field
+                cached = getattr(chunk.usage, "prompt_cache_hit_tokens", None)
             self._usage = Usage(
                 input_tokens=chunk.usage.prompt_tokens or 0,
                 output_tokens=chunk.usage.completion_tokens or 0,

@@ -9,6 +9,7 @@ from typing import Any
 from jianmu.agents.chat_model import ChatModel, Completion, StreamRestarted, TextDelta, Usage
 from jianmu.agents.events import ModelFinished
 from jianmu.agents.turn import Turn
+from jianmu.memory.context import BuiltContext
 from jianmu.messages import Message
 from jianmu.runtime import LeafContext, node
 from jianmu.tools import Tool
@@ -35,9 +36,7 @@ async def think(ctx: LeafContext, model: ChatModel, tools: Sequence[Tool], turn:
         built = await ctx.build_context(tools=tools)
         if built.updates:
             ctx.update(built.updates)
-        completion = await ctx.once(
-            "completion", _ask, ctx, model, built.messages, tools, turn, returns=Completion
-        )
+        completion = await ctx.once("completion", _ask, ctx, model, built, tools, turn, returns=Completion)
     except Exception as error:  # noqa: BLE001 - whatever stops the model ends this turn and is raised to the caller
         turn.failure = error
         ctx.update({"error": f"{type(error).__name__}: {error}"})
@@ -51,11 +50,11 @@ async def think(ctx: LeafContext, model: ChatModel, tools: Sequence[Tool], turn:
 
 
 async def _ask(
-    ctx: LeafContext, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], turn: Turn
+    ctx: LeafContext, model: ChatModel, built: BuiltContext, tools: Sequence[Tool], turn: Turn
 ) -> Completion:
     text: list[str] = []
     turn.report("model.started", {"thread_id": ctx.thread_id, "model": model.name})
-    completion = await turn.unless_interrupted(_read(model, messages, tools, ctx.idempotency_key, turn, text))
+    completion = await turn.unless_interrupted(_read(model, built, tools, ctx.idempotency_key, turn, text))
     if completion is None:
         content = f"{''.join(text)} {INTERRUPTED}".strip()
         cut = Message(role="assistant", content=content, metadata={"interrupted": True})
@@ -66,14 +65,14 @@ async def _ask(
 
 async def _read(
     model: ChatModel,
-    messages: Sequence[Message],
+    built: BuiltContext,
     tools: Sequence[Tool],
     key: str,
     turn: Turn,
     text: list[str],
 ) -> Completion:
     completion: Completion | None = None
-    stream: Any = model.stream(messages, tools=tools, idempotency_key=key)
+    stream: Any = model.stream(built.messages, tools=tools, idempotency_key=key, stable=built.stable)
     async with aclosing(stream) as parts:
         async for part in parts:
             if isinstance(part, Completion):

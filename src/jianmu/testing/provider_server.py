@@ -7,11 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
 
+from jianmu.testing.provider_cache import PromptCache
 from jianmu.testing.provider_wire import (
     ProviderAnswer,
     ProviderRequest,
@@ -85,6 +86,7 @@ class ProviderServer:
         self.delay = delay
         self._brain = brain
         self._before_answer = before_answer
+        self._prompt_cache = PromptCache()
         self._lock = threading.Lock()
         self._http = _Server(("127.0.0.1", 0), _Handler)
         self._http.provider = self
@@ -181,10 +183,13 @@ class _Handler(BaseHTTPRequestHandler):
             return "fault"
         try:
             request = wire.read(call.body, call.key)
+            read, written = (0, 0) if wire is openai_wire else provider._prompt_cache.use(call.body)
         except (WireError, KeyError, TypeError, ValueError) as error:
             self._json(400, wire.error(400, f"{type(error).__name__}: {error}"))
             return "refused"
         answer = provider._answer(request)
+        if read or written:
+            answer = replace(answer, cache_read=read, cache_write=written)
         model = str(call.body.get("model", ""))
         if call.body.get("stream"):
             events = map(event, answer.raw) if answer.raw else wire.events(answer, model, serial)

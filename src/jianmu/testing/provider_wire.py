@@ -30,6 +30,8 @@ class ProviderAnswer:
         input_tokens: For the usage figures.
         output_tokens: For the usage figures.
         finish: Overrides the finish reason, e.g. ``"length"`` or ``"max_tokens"``.
+        cache_read: For the usage figures; the server fills it in for requests with `cache_control`.
+        cache_write: Likewise.
         raw: JSON of streamed events to send instead, to show what a server of another make does.
     """
 
@@ -38,6 +40,8 @@ class ProviderAnswer:
     input_tokens: int = 11
     output_tokens: int = 7
     finish: str | None = None
+    cache_read: int = 0
+    cache_write: int = 0
     raw: tuple[dict[str, Any], ...] = ()
 
 
@@ -219,13 +223,13 @@ class anthropic_wire:
             **anthropic_wire._head(model, serial),
             "content": content,
             "stop_reason": answer.finish or ("tool_use" if answer.tool_calls else "end_turn"),
-            "usage": {"input_tokens": answer.input_tokens, "output_tokens": answer.output_tokens},
+            "usage": anthropic_wire._usage(answer, answer.output_tokens),
         }
 
     @staticmethod
     def events(answer: ProviderAnswer, model: str, serial: int) -> Iterator[str]:
         """Yield the server-sent events of a streamed answer."""
-        usage = {"input_tokens": answer.input_tokens, "output_tokens": 1}
+        usage = anthropic_wire._usage(answer, 1)
         start = {**anthropic_wire._head(model, serial), "content": [], "stop_reason": None, "usage": usage}
         yield event({"type": "message_start", "message": start})
         index = 0
@@ -260,6 +264,15 @@ class anthropic_wire:
             "role": "assistant",
             "model": model,
             "stop_sequence": None,
+        }
+
+    @staticmethod
+    def _usage(answer: ProviderAnswer, output_tokens: int) -> dict[str, Any]:
+        return {
+            "input_tokens": answer.input_tokens,
+            "output_tokens": output_tokens,
+            "cache_read_input_tokens": answer.cache_read,
+            "cache_creation_input_tokens": answer.cache_write,
         }
 
     @staticmethod

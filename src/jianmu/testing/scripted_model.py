@@ -24,11 +24,13 @@ class ScriptedRequest:
         messages: What was sent.
         tool_names: The tools that were offered.
         idempotency_key: The key that came with it.
+        stable: How many messages at the beginning were said to stay.
     """
 
     messages: tuple[Message, ...]
     tool_names: tuple[str, ...]
     idempotency_key: str | None
+    stable: int = 0
 
 
 class ScriptedChatModel:
@@ -67,14 +69,21 @@ class ScriptedChatModel:
         return self._name
 
     async def stream(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> AsyncGenerator[Delta | Completion, None]:
         """Yield the next answer in pieces and, last, whole.
 
         Raises:
             AssertionError: The script is used up.
         """
-        request = ScriptedRequest(tuple(messages), tuple(tool.name for tool in tools), idempotency_key)
+        request = ScriptedRequest(
+            tuple(messages), tuple(tool.name for tool in tools), idempotency_key, stable
+        )
         self.requests.append(request)
         message = self._message(self._next(request))
         for at in range(0, len(message.text), self._piece):
@@ -92,10 +101,17 @@ class ScriptedChatModel:
         )
 
     async def complete(
-        self, messages: Sequence[Message], *, tools: Sequence[Tool] = (), idempotency_key: str | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Tool] = (),
+        idempotency_key: str | None = None,
+        stable: int = 0,
     ) -> Completion:
         """Return the next answer."""
-        return await completion_of(self.stream(messages, tools=tools, idempotency_key=idempotency_key))
+        return await completion_of(
+            self.stream(messages, tools=tools, idempotency_key=idempotency_key, stable=stable)
+        )
 
     def _next(self, request: ScriptedRequest) -> Reply:
         if self._rule is not None:
