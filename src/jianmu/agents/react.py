@@ -136,6 +136,7 @@ class ReActAgent:
         self._parallel_tools = parallel_tools
         self._event_bus = event_bus
         self._clock = clock
+        self._running: dict[str, Turn] = {}
 
     async def run(
         self,
@@ -191,7 +192,7 @@ class ReActAgent:
         properly with what there is. Arguments and errors as for `run`.
         """
         return AgentStream(
-            lambda turn: self._turns(turn, text, thread_id, message_id, answers),
+            lambda turn: self._registered(turn, text, thread_id, message_id, answers),
             lambda emit: Turn(emit, deps=deps, event_bus=self._event_bus),
         )
 
@@ -200,6 +201,36 @@ class ReActAgent:
         close = getattr(self.model, "aclose", None)
         if close is not None:
             await close()
+
+    def cancel(self, thread_id: str = "default") -> bool:
+        """Stop the turn that runs on a thread in this process, at its last saved step; from any thread.
+
+        Its `run` returns with outcome ``"cancelled"``, and the same call later goes on with the turn.
+        Cancelling the task that awaits `run` leaves the thread in the same state.
+
+        Returns:
+            Whether one was running.
+        """
+        turn = self._running.get(thread_id)
+        if turn is not None:
+            turn.cancel()
+        return turn is not None
+
+    def interrupt(self, thread_id: str = "default") -> bool:
+        """End the turn that runs on a thread in this process properly, with what there is; from any thread.
+
+        Returns:
+            Whether one was running.
+        """
+        turn = self._running.get(thread_id)
+        if turn is not None:
+            turn.interrupt_from_any_thread()
+        return turn is not None
+
+    async def history(self, thread_id: str = "default") -> list[Message]:
+        """Return the messages of a thread as it is stored, oldest first; [] for a thread that has none."""
+        stored = await self.stored_turn(thread_id)
+        return [] if stored is None else list(stored.state.messages)
 
     async def stored_turn(self, thread_id: str) -> StoredTurn | None:
         """Return the newest turn of a thread as it is stored, or None."""
@@ -236,6 +267,22 @@ class ReActAgent:
             providers.append(MemoryProvider(self.memory))
         return ContextBuilder(providers, budget=budget, tools=self.tools)
 
+    async def _registered(
+        self,
+        turn: Turn,
+        text: str | None,
+        thread_id: str,
+        message_id: str | None,
+        answers: Mapping[str, Any] | None,
+    ) -> None:
+        """Do as `_turns` does, and let `cancel` and `interrupt` find the turn; of two the first is found."""
+        mine = self._running.setdefault(thread_id, turn)
+        try:
+            await self._turns(turn, text, thread_id, message_id, answers)
+        finally:
+            if mine is turn:
+                del self._running[thread_id]
+
     async def _turns(
         self,
         turn: Turn,
@@ -256,7 +303,7 @@ class ReActAgent:
                     f"thread {thread_id!r} waits for decisions; pass answers= for {waiting} first"
                 )
             turn.emit(TurnFinished(result))
-            if again:
+            if again or result.outcome == "cancelled":
                 return
             turn.begin_next()
         failed = stored is not None and not stored.unfinished and stored.state.error is not None
@@ -289,6 +336,7 @@ class ReActAgent:
             event_bus=self._event_bus,
             context=self.context,
         )
+        turn.enter(runner)
         run = partial(
             runner.run,
             checkpointer=self.checkpointer,
@@ -296,7 +344,10 @@ class ReActAgent:
             suspension_mode=SuspensionMode.YIELD,
         )
         try:
-            return await run(data, answers=answers)
+            under_way = run(data, answers=answers)
+            if turn.cancelled:
+                runner.cancel()
+            return await under_way
         except TreeChangedError:
             stored = await self.stored_turn(thread_id)
             if data is None or stored is None or stored.unfinished:

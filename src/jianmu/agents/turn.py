@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from jianmu.agents.events import AgentEvent
 from jianmu.events import RuntimeEventBus
+from jianmu.runtime import ReactiveRunner
 
 __all__ = ["Turn"]
 
@@ -33,12 +35,32 @@ class Turn:
         self.emit = emit
         self.deps = deps
         self.failure: Exception | None = None
+        self.cancelled = False
         self._event_bus = event_bus
         self._stop = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._runner: ReactiveRunner | None = None
 
     def interrupt(self) -> None:
         """Stop what is under way; the turn ends with what there is."""
         self._stop.set()
+
+    def interrupt_from_any_thread(self) -> None:
+        """Do as `interrupt` does, from any thread."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is under way any more
+                self._loop.call_soon_threadsafe(self.interrupt)
+
+    def cancel(self) -> None:
+        """Stop at the last saved step, from any thread."""
+        self.cancelled = True
+        if self._runner is not None:
+            self._runner.cancel()
+
+    def enter(self, runner: ReactiveRunner) -> None:
+        """Take note of the runner that works from now on, and of its loop."""
+        self._loop = asyncio.get_running_loop()
+        self._runner = runner
 
     def begin_next(self) -> None:
         """Begin another turn of the same caller: what interrupted the one before does not touch it."""

@@ -222,8 +222,8 @@ class ChatSession:
             case ToolFinished(_, message):
                 colour = "red" if message.is_error else "green"
                 say(f"[{colour}]  {_short(message.text)}[/{colour}]", highlight=False)
-            case TurnFinished(result) if result.outcome in ("step_limit", "interrupted"):
-                say(f"[yellow]({result.outcome.replace('_', ' ')})[/yellow]")
+            case TurnFinished(result) if result.outcome in ("step_limit", "interrupted", "cancelled"):
+                say(f"[yellow]({escape(result.explanation)})[/yellow]")
             case _:
                 pass
 
