@@ -82,14 +82,17 @@ class ColbertEmbedder:
     def _forward(self, ids: list[list[int]]) -> npt.NDArray[np.float32]:
         import numpy as np
 
+        from jianmu.retrieval.vectors import products
+
+        assert self._projection is not None
         shape = (len(ids), max(map(len, ids)))
         padded, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
         for row, some in enumerate(ids):
             padded[row, : len(some)], mask[row, : len(some)] = some, 1
         given = {"input_ids": padded, "attention_mask": mask, "token_type_ids": np.zeros(shape, np.int64)}
         hidden = self._session.run(["last_hidden_state"], given)[0]
-        projected: npt.NDArray[np.float32] = hidden @ self._projection
-        return projected
+        rows = products(hidden.reshape(-1, hidden.shape[-1]), self._projection)
+        return rows.reshape(*shape, self.dimension)
 
     def _load(self) -> None:
         import numpy as np
@@ -107,7 +110,7 @@ class ColbertEmbedder:
             str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"]
         )
         with (files("jianmu.retrieval.late") / "answerai_colbert_small.npy").open("rb") as file:
-            self._projection = np.load(file, allow_pickle=False).astype(np.float32)
+            self._projection = np.load(file, allow_pickle=False).T.astype(np.float32)
 
 
 def _folder() -> Path | None:

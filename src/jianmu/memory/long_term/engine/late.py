@@ -104,7 +104,7 @@ class TokenQuestion:
     vectors: npt.NDArray[np.float32]
     model: str
     floor: float
-    leading: int = 300
+    leading: int = 200
 
     def compare(
         self, candidates: Sequence[Candidate], idf: Idf, tables: Tables, spaces: Mapping[int, Space]
@@ -133,7 +133,7 @@ class TokenQuestion:
         import numpy as np
 
         from jianmu.retrieval.late.tokens import unpack_tokens
-        from jianmu.retrieval.vectors import unit
+        from jianmu.retrieval.vectors import products, unit
 
         read = {id: unpack_tokens(blob, self.vectors.shape[1]) for id, blob in blobs.items()}
         filled = [(id, count) for id, (counts, _) in read.items() for count in counts if count]
@@ -141,7 +141,7 @@ class TokenQuestion:
             return {}
         rows = unit(np.concatenate([cells for _, cells in read.values()]))
         starts = np.concatenate(([0], np.cumsum([count for _, count in filled])[:-1]))
-        similarities = np.maximum.reduceat(rows @ self.vectors.T, starts, axis=0)
+        similarities = np.maximum.reduceat(products(rows, self.vectors), starts, axis=0)
         found: dict[int, list[npt.NDArray[np.float32]]] = {}
         for (id, _), row in zip(filled, similarities, strict=True):
             found.setdefault(id, []).append(row)

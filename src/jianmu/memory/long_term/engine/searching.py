@@ -36,7 +36,7 @@ __all__ = ["CANDIDATES", "Question", "Searcher"]
 
 CANDIDATES = 60
 """How many texts each leg puts up at first."""
-PASSAGE_SHARE = 0.85
+PASSAGE_SHARE = 0.9
 """What the best passage of a long text counts, against a text that is as short as a passage."""
 _MOST_TERMS = 64
 _LONGEST = 4_000
