@@ -245,7 +245,7 @@ def _validated(cls: type[BaseModel], fields: Mapping[str, Any], extra: Form) -> 
         value = validate_fields(cls, fields, extra)
     except ValidationError as error:
         raise Refusal(f"a stored {cls.__qualname__} is not valid any more: {describe(error)}") from None
-    except Exception as error:
+    except Exception as error:  # a user's validator may raise anything
         raise Refusal(f"a validator of {cls.__qualname__} failed: {type(error).__name__}: {error}") from error
     if type(value) is not cls:
         raise Refusal(f"a validator of {cls.__qualname__} returned a {type(value).__qualname__}")

@@ -30,7 +30,7 @@ def validate_fields(cls: type[M], fields: Mapping[str, Any], extra: Mapping[str,
     data = {**extra, **fields} if extra else fields
     try:
         model: M = validate(data, by_alias=False, by_name=True)
-    except Exception:
+    except Exception:  # a validator may raise anything; what is left decides
         judged = {name: value for name, value in data.items() if not _is_default(cls, name, value)}
         if len(judged) == len(data):
             raise

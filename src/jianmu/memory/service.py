@@ -142,7 +142,7 @@ class MemoryService:
         """Tell the operator of a failure, then let it go on to the caller."""
         try:
             yield
-        except Exception as error:
+        except Exception as error:  # told whatever it is, and raised again
             backend, name = type(self.memory).__name__, type(error).__name__
             _log.warning("memory %s failed in %s: %s", operation, backend, name)
             failure = {"operation": operation, "backend": backend, "error": name, "message": str(error)}

@@ -53,7 +53,7 @@ class Journal:
         self._records[path, activation, key] = record
         try:
             await self._store.append(record, list(self._records.values()))
-        except Exception:
+        except Exception:  # whatever it is: unsaved means unknown
             del self._records[path, activation, key]
             raise
 

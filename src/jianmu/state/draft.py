@@ -83,7 +83,7 @@ class Draft(Generic[S]):
         old = self._read(name)
         try:
             return rule.reducer(list(old) if rule.grows and isinstance(old, list) else lend(old), new)
-        except Exception as error:
+        except Exception as error:  # a user's function may raise anything
             raise StateValidationError(
                 f"{name}: its reducer could not merge a {type(new).__name__}: {type(error).__name__}: {error}"
             ) from error

@@ -156,7 +156,7 @@ class StateManager(Generic[S]):
         for listener in listeners:
             try:
                 listener(changed)
-            except Exception:
+            except Exception:  # a subscriber may raise anything
                 logger.exception("a subscriber of the state failed; the update stands")
 
     def preview(self, *updates: Mapping[str, Any]) -> S:

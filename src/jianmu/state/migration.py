@@ -66,7 +66,7 @@ def migrate(
             )
         try:
             moved = function(fields)
-        except Exception as error:
+        except Exception as error:  # a user's function may raise anything
             raise StateVersionError(
                 f"the migration from version {step} failed: {type(error).__name__}: {error}"
             ) from error

@@ -218,7 +218,7 @@ def _check_model(kind: type[BaseModel], value: BaseModel) -> None:
         validate_fields(kind, data, value.__pydantic_extra__)
     except ValidationError as error:
         raise Refusal(f"this {kind.__qualname__} is not valid: {describe(error)}") from None
-    except Exception as error:
+    except Exception as error:  # a user's validator may raise anything
         raise Refusal(
             f"a validator of {kind.__qualname__} fails on the value it made: {type(error).__name__}: {error}"
         ) from error

@@ -87,7 +87,7 @@ class Validation(Generic[S]):
             model = make()
         except ValidationError as error:
             raise StateValidationError(f"{self.schema.__qualname__}: {describe(error)}") from None
-        except Exception as error:
+        except Exception as error:  # a user's validator may raise anything
             raise StateValidationError(
                 f"a validator of {self.schema.__qualname__} failed: {type(error).__name__}: {error}"
             ) from error
@@ -117,7 +117,7 @@ class Validation(Generic[S]):
             self.schema.__pydantic_validator__.validate_assignment(scratch, name, value)
         except ValidationError as error:
             raise StateValidationError(f"{self.schema.__qualname__}: {describe(error)}") from None
-        except Exception as error:
+        except Exception as error:  # a user's validator may raise anything
             raise StateValidationError(
                 f"{self.schema.__qualname__}: a validator of {name} failed: {type(error).__name__}: {error}"
             ) from error

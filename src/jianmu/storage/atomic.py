@@ -97,7 +97,7 @@ def write_atomically(path: Path, pieces: Iterable[bytes]) -> None:
         finally:
             os.close(descriptor)
         replace_file(temporary, path)
-    except BaseException:
+    except BaseException:  # an interruption too must leave no litter
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise

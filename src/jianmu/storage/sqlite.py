@@ -73,7 +73,7 @@ class SqliteFile:
             self._open()
             try:
                 migrate(self._writer, self.path, application_id, migrations, newer)
-            except BaseException:
+            except BaseException:  # whatever it is, nothing stays open
                 self._writer.close()
                 raise
 
@@ -179,7 +179,7 @@ class SqliteFile:
             connection.execute("PRAGMA journal_size_limit = 4194304")
             if self._prepare is not None:
                 self._prepare(connection)
-        except BaseException:
+        except BaseException:  # whatever it is, nothing stays open
             connection.close()
             raise
         return connection

@@ -70,7 +70,7 @@ class SharedCommits:
                 job.turn.acquire()
             if not job.done:
                 self._lead()
-        except BaseException:
+        except BaseException:  # an interruption must not stop the others
             self._abandon(job)
             raise
         return job.outcome()

@@ -50,7 +50,7 @@ def migrate(
         sql = "UPDATE jianmu_kind SET version = ? WHERE id = ?"
         connection.execute(sql, (len(migrations), application_id))
         connection.execute("COMMIT")
-    except BaseException:
+    except BaseException:  # an interruption too must leave no half
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

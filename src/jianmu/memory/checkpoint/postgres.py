@@ -64,7 +64,7 @@ class PostgresCheckpointer(DeltaCheckpointer):
         self._pool = PostgresPool(dsn, pooled=pooled, max_size=max_connections, timeout=timeout)
         try:
             self._pool.run(_migrate)
-        except BaseException:
+        except BaseException:  # whatever it is, nothing stays open
             self._pool.close()
             raise
 

@@ -66,7 +66,7 @@ class SharedJsonFile:
             try:
                 yield self._data
                 self._replace()
-            except BaseException:
+            except BaseException:  # whatever it is, the old text stands
                 self.forget()
                 raise
 

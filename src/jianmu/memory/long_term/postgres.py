@@ -62,6 +62,6 @@ class PostgresLongTermMemory(EngineMemory):
                 clock=clock,
                 new_id=new_id,
             )
-        except BaseException:
+        except BaseException:  # whatever it is, nothing stays open
             database.close()
             raise
