@@ -13,6 +13,7 @@ from jianmu.errors import CheckpointFormatError, StorageError, ThreadBusyError
 from jianmu.memory import PostgresCheckpointer
 from jianmu.memory.checkpoint.sql_schema import MIGRATIONS
 from jianmu.testing.postgres import PostgresServer
+from tests.checkpoint_sql.test_parts import STEPS, fill
 from tests.checkpoint_sql.wire import Wire
 
 
@@ -51,6 +52,18 @@ def test_a_save_is_one_round_trip(wire: Wire, database: str, pooled: bool, lease
         before = wire.round_trips
         assert store.get_checkpoint("t")["step"] == 49  # type: ignore[index]
         assert wire.round_trips - before == 1
+
+
+def test_bundles_and_parts_travel_with_their_step(wire: Wire, database: str) -> None:
+    with PostgresCheckpointer(through(wire, database), pooled=True) as store:
+        fill(store, 100)
+        before = wire.round_trips
+        fill(store, STEPS, first=101)
+        assert wire.round_trips - before == STEPS - 100
+        counts = store._read(
+            lambda session: session.rows("SELECT count(*) FROM jianmu_part GROUP BY part < 0")
+        )
+    assert len(counts) == 2
 
 
 def test_a_save_whose_answer_was_lost_is_not_made_twice(wire: Wire, database: str) -> None:
