@@ -22,6 +22,7 @@ from jianmu.testing.checkpointer.history import HistorySuite
 from jianmu.testing.checkpointer.journal import JournalSuite
 from jianmu.testing.checkpointer.leases import LeaseSuite
 from jianmu.testing.checkpointer.model import ModelSuite
+from jianmu.testing.checkpointer.prompt import PromptSaveSuite
 from jianmu.testing.checkpointer.round_trips import RoundTripSuite
 from jianmu.testing.checkpointer.samples import HOSTILE_IDS, journal_record, state_at
 from jianmu.testing.checkpointer.thread_ids import ThreadIdSuite
@@ -45,6 +46,7 @@ class CheckpointerContract(
     JournalSuite,
     LeaseSuite,
     ConcurrencySuite,
+    PromptSaveSuite,
     DamageSuite,
 ):
     """Subclass it and define `make`; what else may be declared is in `CheckpointerHarness`."""

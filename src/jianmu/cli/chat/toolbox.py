@@ -61,7 +61,7 @@ def _found(reference: str) -> Any:
         raise ConfigError(f"tools {reference!r}: write module:attribute, e.g. my_tools:search")
     try:
         found: Any = import_module(name)
-    except Exception as error:
+    except Exception as error:  # an import may raise anything
         raise ConfigError(
             f"tools {reference!r}: {name} cannot be imported: {type(error).__name__}: {error}"
         ) from error

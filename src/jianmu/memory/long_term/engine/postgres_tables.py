@@ -58,7 +58,7 @@ class PostgresDatabase:
         self._draw = draw
         try:
             self._pool.run(migrate)
-        except BaseException:
+        except BaseException:  # whatever it is, nothing stays open
             self._pool.close()
             raise
 
