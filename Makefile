@@ -53,7 +53,7 @@ crash-agent: $(VENV)/.dev ## Kill a talking agent 200 times for each store and r
 	$(PY) -m tests.agents.crash --kills 200 --stores file,sqlite
 
 local-llm: .venv-llm/.ready ## The OpenAI path against a real llama.cpp server with SmolLM2-135M
-	.venv-llm/bin/python -m pytest -s -n 0 tests/local_llm
+	.venv-llm/bin/python -m pytest -v -s -p no:randomly -n 0 tests/local_llm
 
 .venv-llm/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-llm

@@ -48,7 +48,7 @@ async def test_calls_without_index_or_id_are_calls_of_their_own(serve: Serve) ->
     completion = await answer(serve, chunk({"tool_calls": calls}), chunk({}, "stop"))
     assert [(c.id, c.arguments) for c in completion.message.tool_calls] == [
         ("made-up", '{"n": 1}'),
-        ("made-up", '{"n": 2}'),
+        ("made-up_1", '{"n": 2}'),
     ]
     assert completion.finish_reason == "tool_calls"
 

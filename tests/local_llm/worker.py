@@ -11,7 +11,9 @@ from jianmu.memory import FileCheckpointer
 async def main(url: str, folder: str) -> None:
     model = OpenAIChatModel("smollm2", base_url=f"{url}/v1", options={"temperature": 0, "max_tokens": 200})
     agent = ReActAgent(model, checkpointer=FileCheckpointer(Path(folder)))
-    async with agent.stream("Tell me a long story about a tree.", thread_id="story") as events:
+    async with agent.stream(
+        "Tell me a long story about a tree.", thread_id="story", message_id="tree"
+    ) as events:
         async for event in events:
             if isinstance(event, TextDelta):
                 print("delta", flush=True)

@@ -6,35 +6,19 @@ import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from jianmu.agents.chat_model import (
-    Completion,
-    Delta,
-    FinishReason,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-    completion_of,
-)
+from jianmu.agents.anthropic_answer import AnthropicAnswer
+from jianmu.agents.chat_model import Completion, Delta, completion_of
 from jianmu.agents.provider import LoopClients, Redactor, translated_errors
 from jianmu.agents.retry import RetryPolicy, stream_with_retries
-from jianmu.agents.wire_names import own_names, wire_history
+from jianmu.agents.wire_names import wire_history
 from jianmu.errors import ChatModelError, ConfigError, MissingExtraError
-from jianmu.messages import Message, from_anthropic_message, to_anthropic_messages
+from jianmu.messages import Message, to_anthropic_messages
 from jianmu.tools import Tool, ToolSet
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
 __all__ = ["AnthropicChatModel"]
-
-_FINISH: dict[str | None, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "filtered",
-}
 
 
 class AnthropicChatModel:
@@ -150,41 +134,19 @@ class AnthropicChatModel:
     async def _attempt(
         self, request: dict[str, Any], tools: Sequence[Tool]
     ) -> AsyncGenerator[Delta | Completion, None]:
+        answer = AnthropicAnswer()
         errors = translated_errors(self._sdk, self._where, self._redact)
-        async with errors, self._clients.get().messages.stream(**request) as events:
+        async with errors, await self._clients.get().messages.create(**request, stream=True) as events:
             async for event in events:
-                delta = _delta(event)
+                delta = answer.take(event)
                 if delta is not None:
                     yield delta
-            answer = events.current_message_snapshot
-        if answer.stop_reason is None:
+            completion = answer.completion(tools, self._model) if answer.finished else None
+        if completion is None:
             raise ChatModelError(
                 f"{self._where} ended its answer too early", kind="connection", retryable=True
             )
-        message = from_anthropic_message(answer)
-        cached = answer.usage.cache_read_input_tokens or 0
-        written = answer.usage.cache_creation_input_tokens or 0
-        yield Completion(
-            message=message.model_copy(update={"tool_calls": own_names(message.tool_calls, tools)}),
-            usage=Usage(
-                input_tokens=answer.usage.input_tokens + cached + written,
-                output_tokens=answer.usage.output_tokens,
-                cached_tokens=cached,
-                cache_write_tokens=written,
-            ),
-            finish_reason=_FINISH.get(answer.stop_reason, "other"),
-            model=answer.model,
-        )
+        yield completion
 
     def __repr__(self) -> str:
         return f"AnthropicChatModel({self._model!r}, base_url={self._where!r})"
-
-
-def _delta(event: Any) -> Delta | None:
-    if event.type == "content_block_start" and event.content_block.type == "tool_use":
-        return ToolCallDelta(event.index, event.content_block.id, event.content_block.name)
-    if event.type == "content_block_delta" and event.delta.type == "text_delta":
-        return TextDelta(event.delta.text)
-    if event.type == "content_block_delta" and event.delta.type == "input_json_delta":
-        return ToolCallDelta(event.index, arguments=event.delta.partial_json)
-    return None

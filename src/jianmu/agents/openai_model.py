@@ -155,11 +155,12 @@ class OpenAIChatModel:
             async for chunk in chunks:
                 for delta in answer.take(chunk):
                     yield delta
-        if answer.finish is None:
+            completion = answer.completion(tools, self._model) if answer.finish is not None else None
+        if completion is None:
             raise ChatModelError(
                 f"{self._where} ended its answer too early", kind="connection", retryable=True
             )
-        yield answer.completion(tools, self._model)
+        yield completion
 
     def __repr__(self) -> str:
         return f"OpenAIChatModel({self._model!r}, base_url={self._where!r})"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from jianmu.agents.retry import retry_after_seconds
-from jianmu.errors import ChatModelError
+from jianmu.errors import ChatModelError, DecodeError
 
 __all__ = ["LoopClients", "Redactor", "translated_errors"]
 
@@ -34,6 +35,7 @@ _KINDS = {
     429: "rate_limit",
     529: "overloaded",
 }
+_FINAL = frozenset({"invalid_request", "authentication", "permission", "not_found", "request_too_large"})
 _REMEDIES = {
     "authentication": "; check the API key",
     "permission": "; check what the API key may use",
@@ -104,6 +106,14 @@ async def translated_errors(sdk: Any, provider: str, redact: Redactor) -> AsyncI
             kind="stream",
             retryable=True,
         ) from None
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, DecodeError) as error:
+        raise ChatModelError(
+            f"{provider} sent an answer that makes no sense ({type(error).__name__}: "
+            f"{redact(' '.join(str(error).split()))[:200]}); check base_url, and that the server "
+            "speaks this API",
+            kind="stream",
+            retryable=isinstance(error, json.JSONDecodeError),
+        ) from None
     except _transport_errors() as error:  # older SDKs let a cut stream's error through
         raise ChatModelError(
             f"{provider} broke off its answer ({type(error).__name__})", kind="connection", retryable=True
@@ -112,6 +122,8 @@ async def translated_errors(sdk: Any, provider: str, redact: Redactor) -> AsyncI
 
 def _status_error(error: Any, provider: str, redact: Redactor) -> ChatModelError:
     status = int(error.status_code)
+    if status < 400:  # an error event inside a stream that began well
+        return _event_error(error, provider, redact)
     kind = _KINDS.get(status, "server" if status >= 500 else "refused")
     hint = error.response.headers.get("x-should-retry")
     retryable = status in _RETRYABLE or status >= 500
@@ -123,6 +135,18 @@ def _status_error(error: Any, provider: str, redact: Redactor) -> ChatModelError
         status=status,
         retryable=retryable,
         retry_after=retry_after_seconds(error.response.headers),
+    )
+
+
+def _event_error(error: Any, provider: str, redact: Redactor) -> ChatModelError:
+    body = error.body if isinstance(error.body, Mapping) else {}
+    inner = body.get("error")
+    details: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {}
+    kind = str(details.get("type") or "stream").removesuffix("_error")
+    return ChatModelError(
+        f"{provider} broke off its answer: {redact(str(details.get('message') or error.message))[:500]}",
+        kind=kind,
+        retryable=kind not in _FINAL,
     )
 
 

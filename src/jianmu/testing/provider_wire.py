@@ -318,4 +318,7 @@ def _pieces(text: str, size: int = 4) -> Iterator[str]:
 def event(data: dict[str, Any]) -> str:
     """Return one server-sent event."""
     name = f"event: {data['type']}\n" if "type" in data else ""
-    return f"{name}data: {json.dumps(data, ensure_ascii=False)}\n\n"
+    text = json.dumps(data, ensure_ascii=False)
+    if any("\ud800" <= character <= "\udfff" for character in text):  # half characters travel as escapes
+        text = json.dumps(data)
+    return f"{name}data: {text}\n\n"

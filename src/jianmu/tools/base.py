@@ -14,7 +14,7 @@ from typing import Any, Self
 from jianmu.errors import ToolArgumentError, ToolError, ToolTimeoutError
 from jianmu.tools.arguments import coerce_arguments, parse_arguments
 from jianmu.tools.export import to_anthropic, to_gemini, to_mcp, to_openai
-from jianmu.tools.result import ToolResult, capped
+from jianmu.tools.result import ToolResult, as_result, capped
 from jianmu.tools.threads import on_thread, start
 
 __all__ = ["DEFAULT_MAX_OUTPUT", "Tool"]
@@ -65,11 +65,11 @@ class Tool:
 
     def execute(self, **arguments: Any) -> ToolResult:
         """Do it and say whether it failed; override it for a failure with a text of its own."""
-        return ToolResult(self.run(**arguments))
+        return as_result(self.run(**arguments))
 
     async def aexecute(self, **arguments: Any) -> ToolResult:
         """Do as `execute` does, without blocking the event loop."""
-        return ToolResult(await self.arun(**arguments))
+        return as_result(await self.arun(**arguments))
 
     def validate(self, arguments: Mapping[str, Any] | str | None) -> dict[str, Any]:
         """Return a model's arguments (a dict or JSON text) as the schema declares them.
@@ -89,7 +89,7 @@ class Tool:
             if wait([started], self.timeout).not_done:
                 raise _too_slow(self)
             return self._capped(started.result())
-        except Exception as error:  # noqa: BLE001 - a failing tool is an answer to the model, not to the run
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a failing tool is an answer to the model
             return self._failure(error)
 
     async def acall(self, arguments: Mapping[str, Any] | str | None = None) -> ToolResult:
@@ -98,7 +98,12 @@ class Tool:
             valid = self.validate(arguments)
             async with asyncio.timeout(self.timeout) as limit:
                 return self._capped(await self.aexecute(**valid))
-        except Exception as error:  # noqa: BLE001 - a failing tool is an answer to the model, not to the run
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return self._failure(error)  # nobody cancelled this call: the tool raised it
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a failing tool is an answer to the model
             if isinstance(error, TimeoutError) and limit.expired():
                 error = _too_slow(self)
             return self._failure(error)
@@ -135,16 +140,23 @@ class Tool:
     def _capped(self, result: ToolResult) -> ToolResult:
         return dataclasses.replace(result, content=capped(result.content, self.max_output))
 
-    def _failure(self, error: Exception) -> ToolResult:
+    def _failure(self, error: BaseException) -> ToolResult:
         name = type(error).__name__
         if isinstance(error, ToolArgumentError):
-            text = f"Error: wrong arguments for {self.name}: {error}"
+            text = f"Error: wrong arguments for {self.name}: {_said(error)}"
         elif isinstance(error, ToolError):
-            text = f"Error: {error}"
+            text = f"Error: {_said(error)}"
         else:
             _log.warning("tool %s failed: %s", self.name, name, exc_info=_log.isEnabledFor(logging.DEBUG))
-            text = f"Error: {name}: {error}"
+            text = f"Error: {name}: {_said(error)}"
         return ToolResult(capped(text, self.max_output), is_error=True, error_type=name)
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an exception that cannot be shown is still one
+        return "(no message)"
 
 
 def _too_slow(tool: Tool) -> ToolTimeoutError:

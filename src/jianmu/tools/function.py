@@ -15,7 +15,8 @@ from jianmu.errors import ConfigError, ToolArgumentError, ToolError
 from jianmu.tools.base import DEFAULT_MAX_OUTPUT, Tool
 from jianmu.tools.docstring import described
 from jianmu.tools.injected import Injected
-from jianmu.tools.result import output_text
+from jianmu.tools.result import ToolResult, as_result, output_text
+from jianmu.tools.threads import on_thread
 
 __all__ = ["FunctionTool", "tool"]
 
@@ -105,6 +106,18 @@ class FunctionTool(Tool):
         if self.is_async:
             return output_text(await self.function(**self._with_injected(arguments)))
         return await super().arun(**arguments)
+
+    def execute(self, **arguments: Any) -> ToolResult:
+        """Call the function; it may return a `ToolResult` of its own."""
+        if self.is_async:
+            return super().execute(**arguments)
+        return as_result(self.function(**self._with_injected(arguments)))
+
+    async def aexecute(self, **arguments: Any) -> ToolResult:
+        """Do as `execute` does, without blocking the event loop."""
+        if self.is_async:
+            return as_result(await self.function(**self._with_injected(arguments)))
+        return await on_thread(functools.partial(self.execute, **arguments), self.name)
 
     def __get__(self, instance: Any, owner: type | None = None) -> FunctionTool:
         """Let a method be a tool: of an instance it is one that knows its `self`."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic_core
 
-__all__ = ["ToolResult", "capped", "output_text"]
+__all__ = ["ToolResult", "as_result", "capped", "output_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,19 @@ class ToolResult:
     error_type: str | None = None
 
 
+def as_result(value: Any) -> ToolResult:
+    """Return what a function returned as a result: a `ToolResult` as it is, all else as its text."""
+    return value if isinstance(value, ToolResult) else ToolResult(output_text(value))
+
+
 def output_text(value: Any) -> str:
     """Return what a function returned as text: strings as they are, all else as JSON."""
     if value is None:
         return "(no output)"
     if isinstance(value, str):
         return value
+    if isinstance(value, ToolResult):
+        return value.content
     if isinstance(value, (bytes, bytearray)):
         return f"({len(value)} bytes of binary output)"
     return pydantic_core.to_json(value, fallback=str, inf_nan_mode="constants").decode("utf-8")

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
+from jianmu.errors import ToolError
+
 __all__ = ["on_thread", "start"]
 
 T = TypeVar("T")
@@ -23,8 +25,10 @@ def start(function: Callable[[], T], name: str) -> Future[T]:
     def work() -> None:
         try:
             result = context.run(function)
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits
             future.set_exception(error)
+        except BaseException as error:  # noqa: BLE001 - an exit() on this thread must not end the program
+            future.set_exception(ToolError(f"{type(error).__name__}: {error}"))
         else:
             future.set_result(result)
 
