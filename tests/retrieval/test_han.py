@@ -68,3 +68,11 @@ def test_a_day_told_from_today_finds_what_was_said_then(tmp_path: Path) -> None:
         assert "12" in memory.retrieve("上周五讨论了什么方案", limit=1)[0]["content"]
         assert "16" in memory.retrieve("昨天讨论了什么方案", limit=1)[0]["content"]
         assert "12" in memory.retrieve("last Friday 方案", limit=1)[0]["content"]
+
+
+@pytest.mark.parametrize("asked", ["张三喜欢什么", "張三喜歡什麼", "What does 张三 like"])
+def test_a_speaker_is_known_by_a_chinese_name(tmp_path: Path, asked: str) -> None:
+    with SqliteLongTermMemory(tmp_path / "m.db", None) as memory:
+        memory.record("我喜欢滑雪", speaker="李四")
+        memory.record("我喜欢滑冰", speaker="张三")
+        assert memory.retrieve(asked, limit=1)[0]["content"] == "我喜欢滑冰"

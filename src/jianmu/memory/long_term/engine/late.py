@@ -27,7 +27,7 @@ _log = logging.getLogger("jianmu.memory.long_term")
 _WORD_FLOOR = 0.3
 """Two words of a kind with nothing in common are this much alike."""
 _MOST_WORDS = 64
-_STOP_SHARE = 0.4
+_STOP_SHARE = 0.5
 """What "who" or "when" in a question counts beside its other words; a token knows its sentence."""
 _BEFORE_SHARE = 0.9
 """What a token of the message before counts for a short answer to it."""
@@ -104,7 +104,7 @@ class TokenQuestion:
     vectors: npt.NDArray[np.float32]
     model: str
     floor: float
-    leading: int = 200
+    leading: int = 300
 
     def compare(
         self, candidates: Sequence[Candidate], idf: Idf, tables: Tables, spaces: Mapping[int, Space]

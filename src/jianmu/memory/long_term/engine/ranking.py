@@ -56,13 +56,13 @@ class Weights:
 
 
 LEXICAL = Weights(
-    own=0.2, context=0.5, vector=0.0, before=0.2, after=0.2, reach=30, date=0.3, speaker=0.2, session=0.3
+    own=0.2, context=0.5, vector=0.0, before=0.2, after=0.25, reach=30, date=0.3, speaker=0.2, session=0.3
 )
 SEMANTIC = Weights(
-    own=0.1, context=0.5, vector=0.35, before=0.1, after=0.2, reach=40, date=0.25, speaker=0.2, session=0.35
+    own=0.1, context=0.5, vector=0.35, before=0.1, after=0.25, reach=40, date=0.25, speaker=0.2, session=0.35
 )
 WORD_BY_WORD = replace(SEMANTIC, late=0.65)
-TOKEN_BY_TOKEN = replace(SEMANTIC, late=2.0)
+TOKEN_BY_TOKEN = replace(SEMANTIC, late=2.5)
 
 
 @dataclass(slots=True)
