@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jianmu.project import RuntimeCheckpointConfig as RuntimeCheckpointConfig
     from jianmu.runtime import Ask as Ask
     from jianmu.runtime import AsyncNode as AsyncNode
+    from jianmu.runtime import LeafContext as LeafContext
     from jianmu.runtime import Parallel as Parallel
     from jianmu.runtime import ReactiveRunner as ReactiveRunner
     from jianmu.runtime import RestorePolicy as RestorePolicy
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Ask": "jianmu.runtime",
     "AsyncNode": "jianmu.runtime",
+    "LeafContext": "jianmu.runtime",
     "Parallel": "jianmu.runtime",
     "ReactiveRunner": "jianmu.runtime",
     "RestorePolicy": "jianmu.runtime",
@@ -57,6 +59,7 @@ __all__ = [
     "Ask",
     "AsyncNode",
     "Ephemeral",
+    "LeafContext",
     "Message",
     "Parallel",
     "ReactiveRunner",
@@ -77,12 +80,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker would take any name at all for a part of the module
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -46,16 +46,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        if _HOMES[name].startswith(_REWRITTEN):
-            import pytest  # the suites need it, the chat model and the server do not
+if not TYPE_CHECKING:  # a checker would take any name at all for a part of the module
 
-            pytest.register_assert_rewrite(*(home for home in _REWRITTEN if home not in sys.modules))
-        value = getattr(import_module(_HOMES[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in _HOMES:
+            if _HOMES[name].startswith(_REWRITTEN):
+                import pytest  # the suites need it, the chat model and the server do not
+
+                pytest.register_assert_rewrite(*(home for home in _REWRITTEN if home not in sys.modules))
+            value = getattr(import_module(_HOMES[name]), name)
+            globals()[name] = value
+            return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
