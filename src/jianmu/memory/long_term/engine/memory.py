@@ -87,6 +87,7 @@ class EngineMemory(Recording, Reading):
         else:
             found = self.delete(memory_id, namespace=namespace)
         self._database.write(lambda tables: tables.run("DELETE FROM memory_word"))
+        self._words = (None, None)
         self._database.scrub()
         return found
 
