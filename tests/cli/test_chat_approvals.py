@@ -233,3 +233,34 @@ def test_tools_and_skills_come_from_the_file(connect: Start, server: ProviderSer
     names = [tool["function"]["name"] for tool in server.calls()[0].body["tools"]]
     assert names == ["pay", "rate", "skill_open", "skill_read", "memory_search", "memory_add"]
     assert "refunds: How to refund." in str(server.calls()[0].body["messages"])
+
+
+def test_forgetting_the_thread_forgets_the_open_question(connect: Start, tmp_path: Path) -> None:
+    child = connect()
+    begin(child)
+    child.sendline("pay Bob 5")
+    child.expect(ASK)
+    child.sendintr()
+    child.expect("> ")
+    assert "forgot thread main" in say(child, "/forget thread")
+    assert "You said hello." in say(child, "hello")
+    leave(child)
+    assert paid(tmp_path) == []
+
+
+def test_a_second_chat_on_the_thread_is_told_and_decides_when_it_is_free(
+    connect: Start, tmp_path: Path
+) -> None:
+    first = connect()
+    begin(first)
+    first.sendline("pay Bob 5")
+    first.expect(ASK)
+    second = connect()
+    second.expect(ASK)
+    assert "Result: paid 5" in say(second, "y")
+    first.sendline("y")
+    first.expect("> ")
+    assert "You said hi." in say(first, "hi")
+    leave(first)
+    leave(second)
+    assert paid(tmp_path) == ["5 Bob"]

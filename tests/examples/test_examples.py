@@ -105,3 +105,41 @@ async def test_two_messages_at_once_on_one_thread_are_refused_not_mixed(client: 
     codes = sorted(response.status_code for response in await asyncio.gather(*posts))
     assert codes[0] == 200
     assert set(codes) <= {200, 409}
+
+
+async def test_the_service_waits_for_an_approval_given_by_another_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    import httpx
+
+    import service
+    from jianmu.agents import ReActAgent
+    from jianmu.messages import ToolCall
+    from jianmu.testing.scripted_model import ScriptedChatModel
+    from jianmu.tools import tool
+
+    paid: list[int] = []
+
+    @tool(requires_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    model = ScriptedChatModel([ToolCall(id="p", name="pay", arguments={"amount": 5}), "Done."])
+    app = service.create_app(ReActAgent(model, tools=[pay]))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://test") as http:
+        said = (await http.post("/threads/ada/messages", json={"id": "m", "text": "Pay 5."})).json()
+        assert (said["outcome"], paid) == ("suspended", [])
+        assert "decision on pay" in said["explanation"]
+        (pending,) = said["pending"]
+        answers = {"answers": {pending["id"]: True}}
+        decided = (await http.post("/threads/ada/answers", json=answers)).json()
+        assert (decided["text"], paid) == ("Done.", [5])
+        again = await http.post("/threads/ada/answers", json=answers)
+        assert again.json()["text"] == "Done."
+        wrong = await http.post("/threads/ada/answers", json={"answers": {"nonsense": True}})
+        assert wrong.status_code == 404
+        assert (await http.post("/threads/ada/cancel")).json() == {"cancelled": False}
+    assert paid == [5]

@@ -39,8 +39,11 @@ async def act(ctx: LeafContext, tools: ToolSet, turn: Turn, parallel: int | None
     if not calls:
         return
     results: list[Message] = []
-    for group in _groups(calls, tools, parallel):
-        results += await _side_by_side(ctx, tools, turn, group, parallel or _SIDE_BY_SIDE)
+    try:
+        for group in _groups(calls, tools, parallel):
+            results += await _side_by_side(ctx, tools, turn, group, parallel or _SIDE_BY_SIDE)
+    except ExceptionGroup as unsaved:  # a tool's own failure is a result: here a result could not be saved
+        await turn.abort(unsaved.exceptions[0])
     ctx.update({"messages": results})
     if turn.interrupted:
         ctx.update({"stopped": "interrupted"})

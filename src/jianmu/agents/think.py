@@ -24,7 +24,8 @@ async def think(ctx: LeafContext, model: ChatModel, tools: Sequence[Tool], turn:
     """Build the prompt, ask the model once, and put its message into the history.
 
     A model that fails ends the turn: the error goes into the state and to the caller, and the next turn
-    starts with the same history.
+    starts with the same history. A completion that cannot be saved leaves the turn where it is: the same call
+    asks again, with the same key.
 
     Args:
         ctx: The leaf's context.
@@ -36,11 +37,14 @@ async def think(ctx: LeafContext, model: ChatModel, tools: Sequence[Tool], turn:
         built = await ctx.build_context(tools=tools)
         if built.updates:
             ctx.update(built.updates)
+    except Exception as error:  # noqa: BLE001 - what stops the prompt ends this turn and is raised to the caller
+        return _failed(ctx, turn, error)
+    try:
         completion = await ctx.once("completion", _ask, ctx, model, built, tools, turn, returns=Completion)
-    except Exception as error:  # noqa: BLE001 - whatever stops the model ends this turn and is raised to the caller
-        turn.failure = error
-        ctx.update({"error": f"{type(error).__name__}: {error}"})
-        return True
+    except _ModelFailed as failed:
+        return _failed(ctx, turn, failed.error)
+    except Exception as error:  # noqa: BLE001 - the answer could not be saved; raised to the caller
+        await turn.abort(error)
     message = completion.message
     turn.emit(ModelFinished(message, completion.usage, completion.finish_reason, completion.model))
     if message.metadata.get("interrupted"):
@@ -49,12 +53,30 @@ async def think(ctx: LeafContext, model: ChatModel, tools: Sequence[Tool], turn:
     return True
 
 
+class _ModelFailed(Exception):
+    """Tells the model's error from the store's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(type(error).__name__)
+        self.error = error
+
+
+def _failed(ctx: LeafContext, turn: Turn, error: Exception) -> bool:
+    turn.failure = error
+    ctx.update({"error": f"{type(error).__name__}: {error}"})
+    return True
+
+
 async def _ask(
     ctx: LeafContext, model: ChatModel, built: BuiltContext, tools: Sequence[Tool], turn: Turn
 ) -> Completion:
     text: list[str] = []
     turn.report("model.started", {"thread_id": ctx.thread_id, "model": model.name})
-    completion = await turn.unless_interrupted(_read(model, built, tools, ctx.idempotency_key, turn, text))
+    reading = _read(model, built, tools, ctx.idempotency_key, turn, text)
+    try:
+        completion = await turn.unless_interrupted(reading)
+    except Exception as error:
+        raise _ModelFailed(error) from error
     if completion is None:
         content = f"{''.join(text)} {INTERRUPTED}".strip()
         cut = Message(role="assistant", content=content, metadata={"interrupted": True})

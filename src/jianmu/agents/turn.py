@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from jianmu.agents.events import AgentEvent
 from jianmu.events import RuntimeEventBus
@@ -56,6 +56,19 @@ class Turn:
         self.cancelled = True
         if self._runner is not None:
             self._runner.cancel()
+
+    async def abort(self, error: Exception) -> NoReturn:
+        """Leave the turn where it is saved and let the caller have `error`; the same call goes on from there.
+
+        Raises:
+            Exception: `error`, where no agent's runner is under way.
+        """
+        if self._runner is None:
+            raise error
+        self.failure = error
+        self._runner.cancel()
+        while True:  # until the runner cancels this leaf
+            await asyncio.Event().wait()
 
     def enter(self, runner: ReactiveRunner) -> None:
         """Take note of the runner that works from now on, and of its loop."""

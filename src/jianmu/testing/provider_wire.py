@@ -315,9 +315,10 @@ def _pieces(text: str, size: int = 4) -> Iterator[str]:
     return (text[at : at + size] for at in range(0, len(text), size))
 
 
-def event(data: dict[str, Any]) -> str:
-    """Return one server-sent event."""
-    name = f"event: {data['type']}\n" if "type" in data else ""
+def event(data: Any) -> str:
+    """Return one server-sent event; `data` is any JSON, for servers that send nonsense."""
+    kind = data.get("type") if isinstance(data, dict) else None
+    name = f"event: {kind}\n" if isinstance(kind, str) else ""
     text = json.dumps(data, ensure_ascii=False)
     if any("\ud800" <= character <= "\udfff" for character in text):  # half characters travel as escapes
         text = json.dumps(data)

@@ -129,12 +129,19 @@ class ChatSession:
             self._go_on(runner)
 
     def _say(self, runner: asyncio.Runner, text: str) -> None:
-        if self._open:
+        if self._open and self._is_unfinished(runner):
             self._turn(runner, None)
         if self._open:
             self._console.print("[dim]a decision is still open; your message was not sent[/dim]")
             return
         self._turn(runner, text)
+
+    def _is_unfinished(self, runner: asyncio.Runner) -> bool:
+        stored = runner.run(self._agent.stored_turn(self._commands.thread))
+        self._open = (
+            stored is not None and stored.unfinished
+        )  # another chat may have decided, or forgotten it
+        return self._open
 
     def _go_on(self, runner: asyncio.Runner) -> None:
         """End the turn that was cut off in this thread, if there is one."""
