@@ -26,3 +26,18 @@ def leave(child: Any) -> None:
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
+
+
+def press_ctrl_c(child: Any, says: str) -> None:
+    """Press Ctrl-C at a prompt until the chat answers it.
+
+    Between showing a prompt and waiting for a key CPython's `input` is deaf for an instant, which no person
+    hits and a test does.
+    """
+    import pexpect
+
+    for _ in range(10):
+        child.sendintr()
+        if child.expect([says, pexpect.TIMEOUT], timeout=3) == 0:
+            return
+    raise AssertionError(f"Ctrl-C was never answered by {says!r}: {child.before!r}")

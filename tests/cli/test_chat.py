@@ -19,7 +19,7 @@ from jianmu.cli.chat.shown import shown
 from jianmu.testing.provider_server import ProviderServer
 from jianmu.testing.provider_wire import ProviderAnswer, ProviderRequest
 
-from .terminal import begin, leave, say
+from .terminal import begin, leave, press_ctrl_c, say
 
 Start = Callable[..., Any]
 
@@ -81,8 +81,7 @@ def test_a_missing_key_is_named(start: Start) -> None:
 def test_ctrl_c_at_the_prompt_stays_and_ctrl_d_leaves(start: Start) -> None:
     child = start("--model", "echo")
     begin(child)
-    child.sendintr()
-    child.expect("the thread is saved")
+    press_ctrl_c(child, "the thread is saved")
     child.expect("> ")
     child.sendeof()
     child.expect(pexpect.EOF)

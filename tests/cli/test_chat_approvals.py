@@ -21,7 +21,7 @@ from jianmu.testing.provider_server import ProviderServer
 from jianmu.testing.provider_wire import ProviderAnswer, ProviderRequest
 
 from .conftest import JIANMU
-from .terminal import begin, leave, say
+from .terminal import begin, leave, press_ctrl_c, say
 
 Start = Callable[..., Any]
 
@@ -146,13 +146,11 @@ def test_ctrl_c_leaves_the_decision_open_and_ctrl_d_leaves_the_chat(connect: Sta
     begin(child)
     child.sendline("pay Bob 5")
     child.expect(ASK)
-    child.sendintr()
-    child.expect("nothing was decided")
+    press_ctrl_c(child, "nothing was decided")
     child.expect("> ")
     child.sendline("hello")
     child.expect(ASK)
-    child.sendintr()
-    child.expect("your message was not sent")
+    press_ctrl_c(child, "your message was not sent")
     child.expect("> ")
     child.sendline("hello")
     child.expect(ASK)
@@ -240,7 +238,7 @@ def test_forgetting_the_thread_forgets_the_open_question(connect: Start, tmp_pat
     begin(child)
     child.sendline("pay Bob 5")
     child.expect(ASK)
-    child.sendintr()
+    press_ctrl_c(child, "nothing was decided")
     child.expect("> ")
     assert "forgot thread main" in say(child, "/forget thread")
     assert "You said hello." in say(child, "hello")

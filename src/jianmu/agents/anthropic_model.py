@@ -99,8 +99,8 @@ class AnthropicChatModel:
         kept = stable if self._prompt_cache else 0
         system, turns = to_anthropic_messages(wire_history(messages), cache=kept)
         request: dict[str, Any] = {**self._options, "model": self._model, "messages": turns}
-        if system:
-            request["system"] = [{"type": "text", "text": system}]
+        if system:  # plain text is what every server of this API takes
+            request["system"] = [{"type": "text", "text": system}] if kept else system
         if exported:
             request["tools"] = exported
         if kept and (head := request.get("system") or exported):
