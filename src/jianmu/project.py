@@ -89,6 +89,8 @@ def _from_file(path: str | Path | None) -> dict[str, Any]:
         raise ConfigError(f"there is no {file}; make one with a [{_TABLE}] table, or pass no path") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} is not TOML: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror or error}") from error
     if not isinstance(table, dict):
         raise ConfigError(f"{file}: {_TABLE} must be a table, not {type(table).__name__}")
     for key, value in table.items():

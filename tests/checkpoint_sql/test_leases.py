@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
+from jianmu import LeafContext, ReactiveRunner, StateManager, node
 from jianmu.errors import CheckpointArgumentError, LeaseLostError, ThreadBusyError
 from jianmu.memory.checkpoint.delta_checkpointer import DeltaCheckpointer
 from jianmu.memory.checkpoint.sql_lease import SqlLease, holder_has_died, this_holder
 from tests.checkpoint_sql.conftest import Backend
+from tests.checkpoint_sql.test_parts import Chat
 
 
 def acquired_when_free(store: DeltaCheckpointer) -> SqlLease:
@@ -109,3 +114,45 @@ def test_a_holder_of_another_machine_or_one_that_cannot_be_read_counts_as_alive(
     if '"started": ""' not in me:  # the system tells
         assert holder_has_died(me.replace('"started": "', '"started": "9'))
         assert holder_has_died(me.replace('"boot": "', '"boot": "not-'))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("what", ["close", "save", "release"])
+def test_a_forked_child_has_no_part_in_its_parents_lease(backend: Backend, what: str) -> None:
+    store = backend.open()
+    lease = store.acquire("t")
+    child = os.fork()
+    if child == 0:
+        try:
+            if what == "save":
+                try:
+                    store.save_checkpoint("t", 1, {"by": "child"})
+                except ThreadBusyError:
+                    os._exit(0)
+                os._exit(3)
+            lease.release() if what == "release" else store.close()
+            os._exit(0)
+        finally:
+            os._exit(4)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with pytest.raises(ThreadBusyError):
+        backend.open().acquire("t")
+    store.save_checkpoint("t", 1, {"by": "parent"})
+    lease.release()
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_run_cancelled_while_it_takes_its_thread_gives_it_back(backend: Backend, turns: int) -> None:
+    @node
+    async def leaf(ctx: LeafContext) -> dict[str, Any]:
+        return {"turn": 1}
+
+    store = backend.open()
+    task = asyncio.create_task(ReactiveRunner(leaf(), StateManager(Chat)).run(checkpointer=store))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    result = await ReactiveRunner(leaf(), StateManager(Chat)).run(checkpointer=store)
+    assert result.outcome == "completed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sqlite3
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +11,15 @@ import pytest
 from pydantic import BaseModel
 
 from jianmu import Ask, ReactiveRunner, RestorePolicy, Sequence, StateManager, SuspensionMode, node
-from jianmu.errors import CapabilityError, CheckpointExistsError, CheckpointNotFoundError, ConfigError
+from jianmu.errors import (
+    CapabilityError,
+    CheckpointCorruptError,
+    CheckpointExistsError,
+    CheckpointNotFoundError,
+    ConfigError,
+    JianmuError,
+)
+from jianmu.memory import SqliteCheckpointer
 from jianmu.memory.checkpoint.file import FileCheckpointer
 from jianmu.memory.checkpoint.in_memory import InMemoryCheckpointer
 from jianmu.runtime import LeafContext
@@ -141,3 +150,55 @@ async def test_a_back_end_without_history_says_so() -> None:
         await runner([]).run(checkpointer=checkpointer, thread_id="t", from_step=1, fork_to="u")
     with pytest.raises(ConfigError, match="checkpointer"):
         await runner([]).run(thread_id="t", from_step=1, fork_to="u")
+
+
+def everything_in(checkpointer: Any) -> dict[tuple[str, int], Any]:
+    return {
+        (thread, each.step): checkpointer.get_checkpoint(thread, step=each.step)
+        for thread in checkpointer.list_threads()
+        for each in checkpointer.list_checkpoints(thread)
+    }
+
+
+@pytest.mark.parametrize("how", ["truncate", "fork"])
+@pytest.mark.parametrize("wrong", ["tree", "answer", "step", "taken"])
+async def test_a_journey_that_is_refused_changes_nothing(checkpointer: Any, how: str, wrong: str) -> None:
+    keys: list[str] = []
+    await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+    await runner(keys).run(checkpointer=checkpointer, thread_id="taken")
+    step = step_after_a(checkpointer)
+    before = everything_in(checkpointer)
+    options: dict[str, Any] = {"from_step": step, "truncate": True}
+    if how == "fork":
+        options = {"from_step": step, "fork_to": "taken" if wrong == "taken" else "new"}
+    elif wrong == "taken":
+        pytest.skip("nothing is taken in place")
+    other = runner(keys)
+    if wrong == "tree":
+        other.root.add_child(Ask("?"))
+    elif wrong == "answer":
+        options["answers"] = {"no such question": 1}
+    elif wrong == "step":
+        options["from_step"] = 999
+    with pytest.raises(JianmuError):
+        await other.run(checkpointer=checkpointer, thread_id="t", **options)
+    assert before == everything_in(checkpointer)
+
+
+async def test_a_damaged_newest_step_can_be_cut_off_by_a_run(tmp_path: Path) -> None:
+    keys: list[str] = []
+    with SqliteCheckpointer(tmp_path / "c.db") as checkpointer:
+        await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+        step = step_after_a(checkpointer)
+        with sqlite3.connect(tmp_path / "c.db", isolation_level=None) as database:
+            database.execute(
+                "UPDATE jianmu_step SET sum = sum + 1 WHERE step = (SELECT max(step) FROM jianmu_step)"
+            )
+        database.close()
+        with pytest.raises(CheckpointCorruptError):
+            await runner(keys).run(checkpointer=checkpointer, thread_id="t")
+        result = await runner(keys).run(
+            checkpointer=checkpointer, thread_id="t", from_step=step, truncate=True
+        )
+    assert result.state.log == ["a", "b", "c"]
+    assert len(set(keys)) == len(keys)

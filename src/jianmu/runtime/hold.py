@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jianmu.errors import LeaseLostError, StorageError, ThreadBusyError
-from jianmu.memory.checkpoint.base import Lease
+from jianmu.memory.checkpoint.base import Lease, LeaseCapable
 from jianmu.runtime.store import ThreadStore
 
 __all__ = ["ThreadHold"]
@@ -41,10 +41,14 @@ class ThreadHold:
         """
         leases, checkpointer = self._store.leases, self._store.checkpointer
         if leases is not None:
-            self._lease = await self._store.writer.call(leases.acquire, self._store.thread_id, _TTL)
-            threading.Thread(target=self._beat, name="jianmu-lease", daemon=True).start()
+            await self._store.writer.call(self._acquire, leases)
         elif checkpointer is not None:
             self._guard(checkpointer)
+
+    def _acquire(self, leases: LeaseCapable) -> None:
+        """Note the lease where it is taken: a caller who was cancelled meanwhile must still give it back."""
+        self._lease = leases.acquire(self._store.thread_id, _TTL)
+        threading.Thread(target=self._beat, name="jianmu-lease", daemon=True).start()
 
     def _guard(self, checkpointer: Any) -> None:
         held = getattr(checkpointer, "_jianmu_held", None)
@@ -72,9 +76,13 @@ class ThreadHold:
                 continue  # the disk or server may be back before the lease ends; a save would tell
 
     async def release(self) -> None:
-        """Give the thread back."""
+        """Give the thread back, also one that is being taken."""
         self._ended.set()
-        if self._lease is not None:
-            await self._store.writer.call(self._lease.release)
+        if self._store.leases is not None:
+            await self._store.writer.call(self._give_back)
         if self._guarded is not None:
             self._guarded.pop(self._store.thread_id, None)
+
+    def _give_back(self) -> None:
+        if self._lease is not None:
+            self._lease.release()

@@ -31,6 +31,7 @@ class RunIdentity:
         self._run_id = ""
         self._epoch = 0
         self._least_epoch = 0
+        self._is_lost = False
         self.saved = False
 
     def start_fresh(self) -> None:
@@ -41,9 +42,14 @@ class RunIdentity:
         """Tell what follows from what was done before under the same activations."""
         self._epoch, self.saved = max(self._epoch + 1, self._least_epoch), False
 
-    def leave_behind(self, cut: Mapping[str, Any]) -> None:
-        """Note what `dump` gave for steps that were cut off: their epoch is not to be used again."""
-        self._least_epoch = int(cut.get("epoch", 0)) + 1
+    def leave_behind(self, cut: Mapping[str, Any] | None) -> None:
+        """Note what `dump` gave for steps that are cut off: their epoch is not to be used again.
+
+        Args:
+            cut: The plain data; None if it cannot be read, so that only a new id is surely another.
+        """
+        self._is_lost = cut is None
+        self._least_epoch = int((cut or {}).get("epoch", 0)) + 1
 
     def dump(self) -> dict[str, Any]:
         """Return it as plain data."""
@@ -62,7 +68,7 @@ class RunIdentity:
         self._run_id = str(saved.get("run_id") or self._draw())
         self._epoch = int(saved.get("epoch", 0))
         self.saved = "run_id" in saved
-        if fork:
+        if fork or self._is_lost:
             self._run_id = self._draw()
         if fork or self._least_epoch:
             self.start_epoch()

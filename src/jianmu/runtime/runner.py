@@ -12,8 +12,15 @@ from typing import Any, Self
 from py_trees.behaviour import Behaviour
 from py_trees.common import Status
 
-from jianmu.errors import CheckpointNotFoundError, ConfigError, RunError, UnknownQuestionError
+from jianmu.errors import (
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    ConfigError,
+    RunError,
+    UnknownQuestionError,
+)
 from jianmu.events import RuntimeEventBus
+from jianmu.memory.checkpoint.arguments import no_such_step
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
 from jianmu.memory.checkpoint.factory import create_checkpointer
 from jianmu.project import RuntimeCheckpointConfig
@@ -259,8 +266,8 @@ class ReactiveRunner:
         hold = ThreadHold(session.store, session.fail_from_any_thread)
         session.store.listen(self.event_bus.emit)
         try:
-            await hold.take()
             try:
+                await hold.take()
                 return await self._bind_and_run(session, ticket, options)
             finally:
                 await hold.release()
@@ -290,13 +297,15 @@ class ReactiveRunner:
                 self._session = None
 
     async def _main(self, session: Session, options: RunOptions) -> RunResult:
-        await self._travel(session, options)
-        restored = await self._try_restore_from_checkpoint(session, options)
+        origin = await self._origin(session, options)
+        restored = await self._try_restore_from_checkpoint(session, options, origin)
         if not restored:
             self.state_manager.initialize(options.input_data)
             session.start_fresh()
         for question_id, value in options.answers.items():
             session.questions.accept(question_id, value)
+        if origin is not None:
+            await self._travel(session.store, options)
         if restored and session.finished:
             if options.input_data is None:
                 return self._result(session, "completed")
@@ -380,28 +389,49 @@ class ReactiveRunner:
 
     # Restore
 
-    async def _travel(self, session: Session, options: RunOptions) -> None:
-        """Go back to an earlier step, in a copy or in place."""
+    async def _origin(self, session: Session, options: RunOptions) -> dict[str, Any] | None:
+        """Return the step to go back to, if any: all is checked against it before anything is cut or copied.
+
+        Raises:
+            CapabilityError: The back end keeps no history.
+            CheckpointNotFoundError: No such thread or step.
+        """
+        if options.fork_to is None and options.from_step is None:
+            return None
         store = session.store
+        wanted = "from_step=" if options.fork_to is None else "fork_to="
+        origin = await store.load_from(store.history(wanted), options.thread_id, options.from_step)
+        if origin is None:
+            raise no_such_step(options.thread_id, options.from_step)
+        if options.truncate:
+            try:
+                newest = await store.load()
+            except CheckpointCorruptError:  # cutting it off is the way out of that
+                newest = None
+            store.go_back_to(origin)
+            session.identity.leave_behind(newest and newest["runtime_metadata"].get(RUNNER_KEY, {}))
+        return origin
+
+    async def _travel(self, store: ThreadStore, options: RunOptions) -> None:
+        """Go back to an earlier step, in a copy or in place."""
         if options.fork_to is not None:
             fork = store.history("fork_to=").fork_thread
             await store.writer.call(fork, options.thread_id, options.fork_to, step=options.from_step)
-        elif options.from_step is not None:
+        else:
             truncate = store.history("from_step=").truncate_thread
-            cut = await store.load()
             await store.writer.call(truncate, options.thread_id, step=options.from_step)
-            if cut is not None:
-                session.identity.leave_behind(cut["runtime_metadata"].get(RUNNER_KEY, {}))
 
-    async def _try_restore_from_checkpoint(self, session: Session, options: RunOptions) -> bool:
-        """Take up the newest checkpoint; return whether there was one to take up.
+    async def _try_restore_from_checkpoint(
+        self, session: Session, options: RunOptions, origin: dict[str, Any] | None
+    ) -> bool:
+        """Take up `origin`, or else the newest checkpoint; return whether there was one to take up.
 
         Raises:
             CheckpointNotFoundError: There is none, and the policy is REQUIRED.
             TreeChangedError: The tree is not the one that was saved, and the run had not ended.
             StateValidationError: The saved state does not fit the schema.
         """
-        envelope = await session.store.load()
+        envelope = await session.store.load() if origin is None else origin
         if envelope is None:
             if options.policy is RestorePolicy.REQUIRED:
                 raise CheckpointNotFoundError(

@@ -67,6 +67,18 @@ class ThreadStore:
         self._last = extract_checkpoint_payload(found)
         return self._last
 
+    async def load_from(
+        self, history: HistoryCapable, thread_id: str, step: int | None
+    ) -> dict[str, Any] | None:
+        """Return one step of any thread, as the one to go on from; None if there is no such."""
+        found = await self.writer.call(history.get_checkpoint, thread_id, step=step)
+        self._last = extract_checkpoint_payload(found)
+        return self._last
+
+    def go_back_to(self, envelope: dict[str, Any]) -> None:
+        """Note the step to go on from."""
+        self._last = envelope
+
     async def save(
         self,
         step: int,

@@ -15,6 +15,8 @@ __all__ = [
     "require_later_step",
 ]
 
+_LARGEST_STEP = 2**63 - 2  # what every database holds, and one more tells "the newest"
+
 
 def check_thread_id(thread_id: str) -> None:
     """Refuse what is no non-empty string.
@@ -29,7 +31,7 @@ def check_thread_id(thread_id: str) -> None:
 
 
 def check_step(step: int) -> None:
-    """Refuse what is no non-negative int.
+    """Refuse what is no non-negative int below 2**63 - 1.
 
     Raises:
         CheckpointArgumentError: With the kind or value of what was given.
@@ -38,6 +40,8 @@ def check_step(step: int) -> None:
         raise CheckpointArgumentError(f"step must be an int, not {type(step).__name__}")
     if step < 0:
         raise CheckpointArgumentError(f"step must be 0 or more, not {step}")
+    if step > _LARGEST_STEP:
+        raise CheckpointArgumentError("step must be less than 2**63 - 1")
 
 
 def require_later_step(thread_id: str, step: int, newest: int | None) -> None:

@@ -11,14 +11,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from jianmu.errors import CheckpointArgumentError, StorageError
+from jianmu.errors import StorageError
 from jianmu.memory.checkpoint.arguments import check_step, check_thread_id, require_later_step
 from jianmu.memory.checkpoint.base import Cipher
 from jianmu.memory.checkpoint.chain import BUNDLE, NONE, Read, Row
 from jianmu.memory.checkpoint.content import Content
 from jianmu.memory.checkpoint.delta_cache import Place
 from jianmu.memory.checkpoint.delta_history import DeltaHistory
-from jianmu.memory.checkpoint.delta_reader import LAST
 from jianmu.memory.checkpoint.sql_schema import thread_key
 from jianmu.memory.checkpoint.sql_threads import ATTEMPTS
 
@@ -98,7 +97,8 @@ class DeltaCheckpointer(DeltaHistory):
             LeaseLostError: Another run took over, or the thread was deleted.
             StorageError: The database refused. After any of these the last good checkpoint is what it was.
         """
-        _check(thread_id, step)
+        check_thread_id(thread_id)
+        check_step(step)
         key = thread_key(thread_id)
         place = self._cache.get(key)
         content = Content(state_dump, tree_state, runtime_metadata, place.content if place else None)
@@ -128,7 +128,8 @@ class DeltaCheckpointer(DeltaHistory):
         So it is for the small deltas of a thread that this process saved last, where the back end flushes
         nothing and nobody else is writing.
         """
-        _check(thread_id, step)
+        check_thread_id(thread_id)
+        check_step(step)
         key = thread_key(thread_id)
         place = self._cache.get(key)
         if not self._is_prompt or place is None or step <= place.step or len(place.tail) >= _BUNDLED - 1:
@@ -205,13 +206,6 @@ class DeltaCheckpointer(DeltaHistory):
         found = self._read(lambda session: session.rows(sql, key, rows[0].step))
         # Written after all, by an attempt whose answer was lost with the connection.
         return bool(found) and (found[0][0], found[0][1]) == (rows[0].sum, rows[0].body)
-
-
-def _check(thread_id: str, step: int) -> None:
-    check_thread_id(thread_id)
-    check_step(step)
-    if step >= LAST:
-        raise CheckpointArgumentError("step must be less than 2**63 - 1")
 
 
 def _cost(read: Read) -> int:

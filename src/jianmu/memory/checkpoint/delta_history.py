@@ -77,6 +77,8 @@ class DeltaHistory(DeltaReader):
         """
         check_thread_id(thread_id)
         check_thread_id(new_thread_id)
+        if step is not None:
+            check_step(step)
         rows = self._rows_until(thread_id, step)
         try:
             copies = [self._codec.copy(row, thread_id, new_thread_id) for row in rows]
@@ -90,6 +92,7 @@ class DeltaHistory(DeltaReader):
                 raise CheckpointExistsError(
                     f"thread {new_thread_id!r} exists; fork to another id, or delete it first"
                 )
+            session.run("DELETE FROM jianmu_journal WHERE thread = ?", key)
             for row in copies:
                 if row.part:
                     session.run(_INSERT_PART, key, row.step, row.part, row.before, row.sum, row.body)

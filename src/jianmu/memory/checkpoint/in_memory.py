@@ -124,7 +124,8 @@ class InMemoryCheckpointer:
         with self._lock:
             if thread_id in self._leases and thread_id in self._threads:
                 self._leases[thread_id].lost = True
-            return self._threads.pop(thread_id, None) is not None
+            thread = self._threads.pop(thread_id, None)
+            return thread is not None and bool(thread.saved)
 
     def fork_thread(self, thread_id: str, new_thread_id: str, *, step: int | None = None) -> None:
         """Copy a thread up to and with `step` (None = newest) to a new id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import zlib
 from abc import ABC, abstractmethod
@@ -36,7 +37,17 @@ class SqlThreads(ABC):
 
     def __init__(self, cipher: Cipher | None) -> None:
         self._codec = RowCodec(cipher)
-        self._leases: dict[bytes, SqlLease] = {}
+        self._held: dict[bytes, SqlLease] = {}
+        self._pid = os.getpid()
+
+    @property
+    def _leases(self) -> dict[bytes, SqlLease]:
+        """The leases of this process: those that a forked child finds here are its parent's."""
+        if self._pid != os.getpid():
+            for lease in self._held.values():
+                lease.mark_lost()
+            self._held, self._pid = {}, os.getpid()
+        return self._held
 
     # What a back end defines
 
