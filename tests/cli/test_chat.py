@@ -166,3 +166,31 @@ def test_a_wrong_setting_is_named(start: Start, tmp_path: Path) -> None:
 
 def test_a_model_cannot_steer_the_terminal() -> None:
     assert shown("a\x1b[2Jb\x07c\nd\te [bold]") == "a[2Jbc\nd\te \\[bold]"
+
+
+def test_ctrl_c_pressed_twice_does_not_end_the_chat(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from jianmu.agents import EchoChatModel
+    from jianmu.cli.chat.session import ChatSession
+    from jianmu.cli.chat.settings import ChatSettings
+    from jianmu.cli.chat.store import ChatStore
+
+    presses = iter([KeyboardInterrupt(), KeyboardInterrupt(), "Tea is green.", "/quit"])
+
+    def read(prompt: str) -> str:
+        press = next(presses)
+        if isinstance(press, KeyboardInterrupt):
+            raise press
+        return press
+
+    class PressedAgain(Console):
+        def print(self, *objects: Any, **kwargs: Any) -> None:
+            super().print(*objects, **kwargs)
+            if "Ctrl-D leaves" in str(objects):
+                raise KeyboardInterrupt
+
+    with (tmp_path / "out.txt").open("w") as out, ChatStore(tmp_path / "chat.db", "chat") as store:
+        ChatSession(ChatSettings(), EchoChatModel(), store, PressedAgain(file=out), read).loop()
+    assert "memory_add" in (tmp_path / "out.txt").read_text()
+    assert next(presses, None) is None

@@ -68,6 +68,7 @@ class ChatSession:
         self._approvals = ApprovalPrompt(console, read, interactive=interactive)
         self._interactive = interactive
         self._open = False
+        self._begun = False
         self._agent = ReActAgent(
             model,
             tools=tools or (),
@@ -85,15 +86,27 @@ class ChatSession:
         with asyncio.Runner() as runner:
             try:
                 self._greet()
-                self._go_on(runner)
-                while (line := self._ask()) is not None:
-                    self._take(runner, line)
+                while self._next(runner):
+                    pass
             except EOFError:
                 self._console.print("\n[dim]nothing was decided; the next start asks again[/dim]")
             finally:
                 close = getattr(self._model, "aclose", None)
                 if close is not None:
                     runner.run(close())
+
+    def _next(self, runner: asyncio.Runner) -> bool:
+        """Take the user's next line; return whether the talk goes on."""
+        try:
+            if not self._begun:
+                self._begun = True
+                self._go_on(runner)
+            line = self._ask()
+            if line is not None:
+                self._take(runner, line)
+        except KeyboardInterrupt:  # between two moments that expect it: pressed twice, or just too late
+            return True
+        return line is not None
 
     def _greet(self) -> None:
         self._console.print(
