@@ -235,3 +235,51 @@ def test_after_any_sequence_of_changes_the_index_is_that_of_the_texts(open_memor
     assert_index_is_what_the_texts_say(memory)
     assert memory.reindex(progress=False) >= len(memory.list())
     assert_index_is_what_the_texts_say(memory)
+
+
+# -- erasing, changing, times ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["parted", "joined"])
+def test_an_erased_text_is_in_no_other_memorys_history(open_memory: Open, way: str) -> None:
+    clock = Clock()
+    memory = open_memory(clock=clock)
+    memory.record("my PIN is zork4711", key="pin")
+    if way == "parted":
+        memory.record("my PIN is zork4711", key="note")
+    else:
+        memory.record("I have no PIN", key="other")
+    clock.now += 100
+    memory.record("I have no PIN", key="pin")
+    clock.now += 100
+    victim = memory.get("note" if way == "parted" else "pin")
+    assert victim is not None
+    assert memory.erase(victim["id"])
+    found = memory.retrieve("zork4711", as_of=clock.now - 150)
+    assert not [hit for hit in found if "zork4711" in hit["content"]]
+
+
+def test_another_spelling_or_time_of_the_same_text_is_kept_as_given(open_memory: Open) -> None:
+    memory = open_memory(clock=Clock())
+    first = memory.record("H2O is water")
+    assert memory.update(first["id"], "H₂O  is water", time="2020-01-01")["content"] == "H₂O  is water"
+    told = memory.get(first["id"])
+    assert told is not None
+    assert told["content"] == "H₂O  is water"
+    assert str(told["metadata"]["time"]).startswith("2020-01-01")
+    later = memory.update(first["id"], time="2021-05-05")
+    assert later["content"] == "H₂O  is water"
+    assert str(later["metadata"]["time"]).startswith("2021-05-05")
+    assert memory.retrieve("H2O water")[0]["id"] == first["id"]
+    assert_index_is_what_the_texts_say(memory)
+
+
+@pytest.mark.parametrize("when", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00", 1e18])
+def test_a_time_that_has_no_date_is_refused_before_it_is_stored(open_memory: Open, when: Any) -> None:
+    memory = open_memory(clock=Clock())
+    memory.record("tea is green")
+    with pytest.raises(MemoryInputError, match="out of range"):
+        memory.record("tea party", time=when)
+    with pytest.raises(MemoryInputError, match="out of range"):
+        memory.retrieve("tea", as_of=when)
+    assert len(memory.retrieve("tea")) == 1

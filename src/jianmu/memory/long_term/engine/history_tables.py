@@ -64,6 +64,16 @@ class HistoryTables(Statements):
         )
         return [Version(*row) for row in self.all(sql, (space.id, uid, now))]
 
+    def texts(self, space: Space, row: Row) -> list[str]:
+        """Every text that an item has or had, also what may not be told any more."""
+        sql = "SELECT content FROM memory_version WHERE space = ? AND uid = ?"
+        return [row.content, *(content for (content,) in self.all(sql, (space.id, row.uid)))]
+
+    def drop_versions(self, space: Space, texts: Iterable[str]) -> None:
+        """Take texts out of the history of every item."""
+        for text in set(texts):
+            self.run("DELETE FROM memory_version WHERE space = ? AND content = ?", (space.id, text))
+
     def versions_at(self, space: Space, when: float, limit: int, *, now: float) -> list[Version]:
         """Superseded texts of live items that held at `when` and may still be told, newest first."""
         sql = (

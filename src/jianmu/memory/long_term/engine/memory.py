@@ -12,11 +12,11 @@ from jianmu.errors import MemoryInputError
 from jianmu.memory.long_term.base import Namespace
 from jianmu.memory.long_term.capabilities import CAPABILITIES
 from jianmu.memory.long_term.engine.embedding import slot_vectors
-from jianmu.memory.long_term.engine.items import new_id
+from jianmu.memory.long_term.engine.items import new_id, space_path
 from jianmu.memory.long_term.engine.reading import Reading
 from jianmu.memory.long_term.engine.recording import Recording
 from jianmu.memory.long_term.engine.reindexing import Reindexing, progress_bar
-from jianmu.memory.long_term.engine.tables import Database
+from jianmu.memory.long_term.engine.tables import Database, Tables
 from jianmu.memory.long_term.inputs import namespace_tuple
 from jianmu.retrieval.embedders.base import EmbedderChoice
 from jianmu.retrieval.embedders.choose import choose_embedder
@@ -70,6 +70,8 @@ class EngineMemory(Recording, Reading):
     def erase(self, memory_id: str | None = None, *, namespace: Namespace | None = None) -> bool:
         """Remove a memory, or with None all of the namespace, and every byte of it from the files.
 
+        Its text goes out of the history of other memories, too, where a key has moved on.
+
         Rebuilds the file, which takes a while when it is large. What a backup, a file system's snapshot or a
         replica holds is beyond its reach.
 
@@ -85,10 +87,27 @@ class EngineMemory(Recording, Reading):
         if memory_id is None:
             found = self.delete_all(namespace_tuple(namespace)) > 0
         else:
-            found = self.delete(memory_id, namespace=namespace)
+            found = self._erase_one(memory_id, namespace)
         self._database.write(lambda tables: tables.run("DELETE FROM memory_word"))
         self._words = (None, None)
         self._database.scrub()
+        return found
+
+    def _erase_one(self, memory_id: str, namespace: Namespace | None) -> bool:
+        path, now = space_path(namespace_tuple(namespace)), self._clock()
+
+        def work(tables: Tables) -> tuple[str | None, list[str]]:
+            space, row = self._find(tables, path, memory_id, now)
+            return (None, []) if space is None or row is None else (row.uid, tables.texts(space, row))
+
+        def forget(tables: Tables) -> None:
+            for space in tables.spaces(path, deep=False):
+                tables.drop_versions(space, texts)
+
+        uid, texts = self._database.read(work)
+        found = self.delete(memory_id, namespace=namespace)
+        if uid is not None and self.get(uid, namespace=namespace) is None:
+            self._database.write(forget)
         return found
 
     def reindex(

@@ -132,6 +132,8 @@ class Recording(OpenedMemory):
         path, now = space_path(namespace_tuple(namespace)), self._clock()
         _, row = self._database.read(lambda tables: self._find(tables, path, memory_id, now))
         speaker = None if row is None else row.speaker  # the embedder sees it before the text
+        if content is None and time is not None and row is not None:
+            content = row.content
         draft = (
             None
             if content is None
@@ -150,12 +152,13 @@ class Recording(OpenedMemory):
                     f"no memory {memory_id!r} in namespace {namespace_tuple(namespace)!r}"
                 )
             writer = self._writer(tables, space, ready, now)
-            if draft is None or draft.digest == row.digest:
+            if draft is None or (draft.content == row.content and time is None):
                 writer.change_metadata(row, row.metadata if fresh is None else fresh)
             else:
-                writer.expire(draft.digest)
+                if draft.digest != row.digest:
+                    writer.expire(draft.digest)
                 twin = tables.row(space, "digest", draft.digest)
-                if twin is not None:
+                if twin is not None and twin.id != row.id:
                     raise MemoryInputError(
                         f"memory {twin.uid!r} has this text already; delete one of the two"
                     )
@@ -167,7 +170,7 @@ class Recording(OpenedMemory):
                     metadata=row.metadata if fresh is None else fresh,
                     time=draft.time,
                     day=draft.day,
-                    dated=row.dated,
+                    dated=row.dated or time is not None,
                     expires=row.expires,
                 )
             writer.finish()

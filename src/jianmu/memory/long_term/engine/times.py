@@ -47,8 +47,11 @@ def to_date(day: int) -> date:
 
 
 def from_seconds(seconds: float) -> datetime:
-    """An aware datetime in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)
+    """An aware datetime in UTC; the first or last there is for a time beyond it, as older files may hold."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return (datetime.max if seconds > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def _datetime(when: When, name: str) -> datetime | float:
@@ -60,14 +63,22 @@ def _datetime(when: When, name: str) -> datetime | float:
                 f"{name} is no ISO 8601 date or time, e.g. 2026-12-01T09:30:00Z"
             ) from error
     if isinstance(when, datetime):
-        return when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        return _in_range(when if when.tzinfo is not None else when.replace(tzinfo=UTC), name)
     if isinstance(when, date):
         return datetime(when.year, when.month, when.day, tzinfo=UTC)
     if not isinstance(when, bool) and isinstance(when, int | float):
         try:
-            return from_seconds(float(when)).timestamp()
+            return datetime.fromtimestamp(float(when), UTC).timestamp()
         except (ValueError, OverflowError, OSError) as error:
             raise MemoryInputError(
                 f"{name}={when!r} is out of range: seconds since 1970 are expected"
             ) from error
     raise MemoryInputError(f"{name} is a {type(when).__name__}: give a datetime, seconds or ISO 8601 text")
+
+
+def _in_range(when: datetime, name: str) -> datetime:
+    try:
+        when.astimezone(UTC)
+    except OverflowError as error:
+        raise MemoryInputError(f"{name}={when} is out of range: it has no date in UTC") from error
+    return when
