@@ -9,6 +9,7 @@ import pytest
 from jianmu.agents import AnthropicChatModel, EchoChatModel, OpenAIChatModel
 from jianmu.cli.chat.settings import ChatSettings, load_settings, make_model
 from jianmu.errors import ConfigError
+from jianmu.project import RuntimeCheckpointConfig
 
 
 def test_a_flag_wins_over_the_environment_which_wins_over_the_file(tmp_path: Path) -> None:
@@ -52,3 +53,13 @@ def test_the_provider_is_read_off_the_name() -> None:
 def test_a_missing_key_variable_is_named() -> None:
     with pytest.raises(ConfigError, match="MY_KEY"):
         make_model(ChatSettings(model="gpt-x", api_key_env="MY_KEY"), environ={})
+
+
+@pytest.mark.parametrize("kind", ["folder", "bytes"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "jianmu.toml"
+    path.mkdir() if kind == "folder" else path.write_bytes(b"[chat]\nmodel = '\xff'")
+    with pytest.raises(ConfigError, match=r"jianmu\.toml"):
+        load_settings({}, environ={}, folder=tmp_path)
+    with pytest.raises(ConfigError, match=r"jianmu\.toml"):
+        RuntimeCheckpointConfig.load(path)

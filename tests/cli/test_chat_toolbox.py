@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from jianmu.cli.chat.approvals import exact
-from jianmu.cli.chat.settings import load_settings
+from jianmu.cli.chat.session import ChatSession
+from jianmu.cli.chat.settings import ChatSettings, load_settings
+from jianmu.cli.chat.store import ChatStore
 from jianmu.cli.chat.toolbox import load_skills, load_tools
 from jianmu.errors import ConfigError
+from jianmu.messages import ToolCall
+from jianmu.testing import ScriptedChatModel
 
 MODULE = '''
 from jianmu.tools import ToolSet, tool
@@ -99,3 +105,24 @@ def test_nothing_in_a_call_that_is_shown_can_hide() -> None:
     shown = exact({"text": "a\u202eb\x1b[2J\u200bc\nd", "n": 1})
     assert '"a\\u202eb\\u001b[2J\\u200bc\\nd"' in shown
     assert "龙井" in exact({"茶": "龙井"})
+
+
+def test_nothing_that_a_model_sends_reaches_the_terminal_raw(tmp_path: Path) -> None:
+    evil = "x\x1b]0;pwned\x07\x1b[2J\u202e"
+    model = ScriptedChatModel([[ToolCall(id="1", name=evil, arguments={evil: evil})], evil])
+    lines = iter(["hi"])
+    out = io.StringIO()
+
+    def read(_: str) -> str:
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    with ChatStore(tmp_path / "c.db", "chat") as store:
+        console = Console(file=out, force_terminal=True, width=200)
+        ChatSession(ChatSettings(), model, store, console, read).loop()
+    shown = out.getvalue()
+    assert "x]0;pwned" in shown
+    for hidden in ("\x1b]0", "\x1b[2J", "\x07", "\u202e"):
+        assert hidden not in shown

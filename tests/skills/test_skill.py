@@ -162,3 +162,10 @@ def test_discover_finds_the_skills_below_a_folder(tmp_path: Path) -> None:
 def test_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SkillError, match="cannot be opened"):
         Skill(tmp_path / "none")
+
+
+@pytest.mark.parametrize("path", [".env", ".git__config", "data__.hidden"])
+def test_a_hidden_file_is_no_file_of_a_skill(tmp_path: Path, path: str) -> None:
+    skill = Skill(make(tmp_path / "s", **{path: "secret"}))
+    with pytest.raises(SkillError, match="no file of this skill"):
+        skill.read(path.replace("__", "/"))

@@ -67,7 +67,8 @@ class SkillFolder:
         if windows.is_absolute() or windows.drive or windows.root or ".." in windows.parts or "\0" in path:
             raise SkillError(f"{path!r} leaves the skill's folder; give a path relative to it")
         target = self.root / path
-        if not self._inside(target):
+        hidden = any(part.startswith(".") for part in Path(path).parts if part != ".")
+        if hidden or not self._inside(target):
             raise SkillError(f"{path!r} is no file of this skill; its files: {', '.join(self.files()[:50])}")
         return target.resolve()
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from jianmu.agents.approval import Decision, PendingApproval
+from jianmu.cli.chat.shown import shown
 from jianmu.errors import ApprovalPendingError
 
 __all__ = ["ApprovalPrompt", "exact"]
@@ -44,7 +45,7 @@ class ApprovalPrompt:
                 f"{what} needs your approval, and standard input is no terminal. The call waits, saved in "
                 f"thread {thread!r}: start jianmu chat with the same settings in a terminal to decide"
             )
-        self._console.print(f"[yellow]? {escape(what)}[/yellow] asks to run with exactly these arguments:")
+        self._console.print(f"[yellow]? {shown(what)}[/yellow] asks to run with exactly these arguments:")
         self._console.print(escape(exact(pending.arguments)), highlight=False, soft_wrap=True)
         while True:
             answer = self._read("run it? [y/n, or say why not] ").strip()

@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from jianmu.cli.chat.shown import shown
@@ -47,14 +46,14 @@ class ChatCommands:
         name, _, argument = line[1:].partition(" ")
         command = self._commands.get(name)
         if command is None:
-            self._console.print(f"no command /{escape(name)}; /help lists them")
+            self._console.print(f"no command /{shown(name)}; /help lists them")
             return
         command(argument.strip())
 
     def _help(self, argument: str) -> None:
         """/help: this list."""
         for command in self._commands.values():
-            self._console.print(escape(inspect.getdoc(command) or ""))
+            self._console.print(shown(inspect.getdoc(command) or ""))
         self._console.print("/quit: leave; Ctrl-C stops an answer")
 
     def _memory(self, query: str) -> None:
@@ -69,25 +68,25 @@ class ChatCommands:
             return
         table = Table("id", "memory", box=None)
         for item in found:
-            table.add_row(escape(str(item["id"])), shown(item["content"]))
+            table.add_row(shown(str(item["id"])), shown(item["content"]))
         self._console.print(table)
 
     def _threads(self, name: str) -> None:
         """/threads [NAME]: the threads; with a name, talk on that one (new if it does not exist)."""
         if name:
             self.thread = name
-            self._console.print(f"now on thread {escape(name)}")
+            self._console.print(f"now on thread {shown(name)}")
             return
         for thread in self._store.checkpointer.list_threads() or [self.thread]:
             mark = "*" if thread == self.thread else " "
-            self._console.print(f"{mark} {escape(thread)}")
+            self._console.print(f"{mark} {shown(thread)}")
 
     def _list_tools(self, argument: str) -> None:
         """/tools: what the model may call, and which calls ask you first."""
         table = Table("tool", "asks you", "what it does", box=None)
         for each in self._tools:
             first = each.description.strip().partition("\n")[0]
-            table.add_row(escape(each.name), "yes" if each.requires_approval else "", shown(first))
+            table.add_row(shown(each.name), "yes" if each.requires_approval else "", shown(first))
         self._console.print(table)
 
     def _fork(self, name: str) -> None:
@@ -101,7 +100,7 @@ class ChatCommands:
         )
         self._store.checkpointer.fork_thread(self.thread, new)
         self.thread = new
-        self._console.print(f"now on thread {escape(new)}")
+        self._console.print(f"now on thread {shown(new)}")
 
     def _forget(self, what: str) -> None:
         """/forget ID, /forget thread or /forget all: a memory, this thread, or every memory here."""
@@ -111,10 +110,10 @@ class ChatCommands:
             self._console.print(f"forgot {count} memories")
         elif what == "thread":
             store.checkpointer.delete_thread(self.thread)
-            self._console.print(f"forgot thread {escape(self.thread)}")
+            self._console.print(f"forgot thread {shown(self.thread)}")
         elif not what:
             self._console.print("say which: /forget ID (see /memory), /forget thread or /forget all")
         elif store.memory.delete(what):
             self._console.print("forgotten")
         else:
-            self._console.print(f"no memory has the id {escape(what)}; /memory lists them")
+            self._console.print(f"no memory has the id {shown(what)}; /memory lists them")

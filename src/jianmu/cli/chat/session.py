@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from jianmu.agents.approval import PendingApproval
 from jianmu.agents.chat_model import ChatModel, StreamRestarted, TextDelta
@@ -110,8 +109,8 @@ class ChatSession:
 
     def _greet(self) -> None:
         self._console.print(
-            f"[bold]jianmu chat[/bold] · model {escape(self._model.name)} · thread "
-            f"{escape(self._commands.thread)} · /help for commands"
+            f"[bold]jianmu chat[/bold] · model {shown(self._model.name)} · thread "
+            f"{shown(self._commands.thread)} · /help for commands"
         )
 
     def _ask(self) -> str | None:
@@ -137,7 +136,7 @@ class ChatSession:
         try:
             self._commands.run(line)
         except JianmuError as error:
-            self._console.print(f"[red]{escape(str(error))}[/red]")
+            self._console.print(f"[red]{shown(str(error))}[/red]")
         if self._commands.thread != thread:
             self._go_on(runner)
 
@@ -164,14 +163,14 @@ class ChatSession:
             return
         count = len(stored.state.messages)
         self._console.print(
-            f"[dim]going on with thread {escape(self._commands.thread)}: {count} messages[/dim]"
+            f"[dim]going on with thread {shown(self._commands.thread)}: {count} messages[/dim]"
         )
         if not stored.unfinished:
             return
         calls = open_calls(stored.state.messages)
         if missing := ", ".join(call.name for call in calls if call.name not in self._agent.tools):
             self._console.print(
-                f"[yellow]the last turn was cut off at a call of {escape(missing)}, which is not among the "
+                f"[yellow]the last turn was cut off at a call of {shown(missing)}, which is not among the "
                 "tools: start again with the --tools it had, or say something to go on without[/yellow]"
             )
             return
@@ -227,7 +226,7 @@ class ChatSession:
                 say(shown(text), end="", highlight=False, soft_wrap=True)
                 self._mid_line = True
             case StreamRestarted(reason=reason):
-                say(f"\n[dim]connection lost, starting again: {escape(reason)}[/dim]")
+                say(f"\n[dim]connection lost, starting again: {shown(reason)}[/dim]")
             case ModelFinished(message=message):
                 if message.text and not self._mid_line:  # saved before a restart: no deltas came
                     say(shown(message.text), highlight=False, soft_wrap=True)
@@ -236,14 +235,14 @@ class ChatSession:
                 self._mid_line = False
             case ToolStarted(call):
                 say(
-                    f"[cyan]· {escape(call.name)}[/cyan] [dim]{_short(str(call.arguments))}[/dim]",
+                    f"[cyan]· {shown(call.name)}[/cyan] [dim]{_short(str(call.arguments))}[/dim]",
                     highlight=False,
                 )
             case ToolFinished(_, message):
                 colour = "red" if message.is_error else "green"
                 say(f"[{colour}]  {_short(message.text)}[/{colour}]", highlight=False)
             case TurnFinished(result) if result.outcome in ("step_limit", "interrupted", "cancelled"):
-                say(f"[yellow]({escape(result.explanation)})[/yellow]")
+                say(f"[yellow]({shown(result.explanation)})[/yellow]")
             case _:
                 pass
 

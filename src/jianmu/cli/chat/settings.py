@@ -117,6 +117,8 @@ def _from_file(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
     try:
         section = tomllib.loads(text).get("chat", {})
     except tomllib.TOMLDecodeError as error:
