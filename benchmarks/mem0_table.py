@@ -1,4 +1,4 @@
-"""mem0 beside SqliteLongTermMemory: the same conversation, the same vectors, one interleaved run.
+"""mem0 beside SqliteLongTermMemory: the same conversation, the same vectors, one run.
 
     python benchmarks/mem0_table.py --data locomo10.json [--conversations 2] [--json]
 
