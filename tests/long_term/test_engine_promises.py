@@ -283,3 +283,32 @@ def test_a_time_that_has_no_date_is_refused_before_it_is_stored(open_memory: Ope
     with pytest.raises(MemoryInputError, match="out of range"):
         memory.retrieve("tea", as_of=when)
     assert len(memory.retrieve("tea")) == 1
+
+
+def nested(inner: Any, name: str, levels: int = 5_000) -> Any:
+    for _ in range(levels):
+        inner = {name: inner}
+    return inner
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda memory: memory.record("a", ttl=10**400),
+        lambda memory: memory.record("a", metadata=nested({}, "a")),
+        lambda memory: memory.retrieve("tea", filters=nested({"n": 1}, "not")),
+        lambda memory: memory.retrieve("tea", recency="x"),
+        lambda memory: memory.retrieve("tea", recency=0.5, half_life=None),
+        lambda memory: memory.retrieve("tea", min_score="3"),
+        lambda memory: memory.retrieve("tea", diversity=[]),
+        lambda memory: memory.get(3),
+        lambda memory: memory.delete(None),
+    ],
+    ids=range(9),
+)
+def test_an_argument_that_cannot_be_used_is_named(open_memory: Open, wrong: Callable[[Any], Any]) -> None:
+    memory = open_memory(clock=Clock())
+    memory.record("tea is green")
+    with pytest.raises(MemoryInputError):
+        wrong(memory)
+    assert len(memory.retrieve("tea")) == 1

@@ -66,6 +66,8 @@ class FileCheckpointer:
     ) -> None:
         if durability not in ("fsync", "flush"):
             raise CheckpointArgumentError(f'durability must be "fsync" or "flush", not {durability!r}')
+        if "\0" in str(root):
+            raise CheckpointArgumentError("root must name a folder; it holds a NUL character")
         self.root = Path(root)
         self._durable = durability == "fsync"
         self._codec = RecordCodec(cipher)

@@ -18,6 +18,7 @@ that very name exists. Several entries must all hold. A missing field holds for 
 
 Predicate = Callable[[Mapping[str, Any]], bool]
 
+_DEEPEST = 100
 _MISSING = object()
 _ORDER: dict[str, Callable[[Any, Any], Any]] = {
     "gt": lambda value, operand: value > operand,
@@ -28,27 +29,33 @@ _ORDER: dict[str, Callable[[Any, Any], Any]] = {
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "exists")
 
 
-def compile_filter(spec: Filter | None) -> Predicate | None:
+def compile_filter(spec: Filter | None, depth: int = 0) -> Predicate | None:
     """A predicate over metadata, or None when there is nothing to hold.
 
+    Args:
+        spec: The filter.
+        depth: How many filters it stands in.
+
     Raises:
-        MemoryInputError: An unknown operator or an operand of the wrong kind.
+        MemoryInputError: An unknown operator, an operand of the wrong kind, or filters nested too deeply.
     """
     if not spec:
         return None
+    if depth > _DEEPEST:
+        raise MemoryInputError(f"filters are nested deeper than {_DEEPEST} levels")
     if not isinstance(spec, Mapping):
         raise MemoryInputError(f"filters is a {type(spec).__name__}: give a mapping of fields")
-    return _all([_clause(name, operand) for name, operand in spec.items()])
+    return _all([_clause(name, operand, depth + 1) for name, operand in spec.items()])
 
 
-def _clause(name: str, operand: Any) -> Predicate:
+def _clause(name: str, operand: Any, depth: int) -> Predicate:
     if name in ("and", "or"):
         if not isinstance(operand, list | tuple):
             raise MemoryInputError(f"filter {name!r} takes a list of filters")
-        parts = [compile_filter(part) or _true for part in operand]
+        parts = [compile_filter(part, depth) or _true for part in operand]
         return _all(parts) if name == "and" else _any(parts)
     if name == "not":
-        inner = compile_filter(operand) or _true
+        inner = compile_filter(operand, depth) or _true
         return lambda metadata: not inner(metadata)
     if isinstance(operand, Mapping):
         return _all([_comparison(name, operator, value) for operator, value in operand.items()])

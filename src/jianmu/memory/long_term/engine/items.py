@@ -135,8 +135,10 @@ def storable(text: str, name: str) -> str:
     """`text`, if it can be written as UTF-8.
 
     Raises:
-        MemoryInputError: It holds half of a surrogate pair.
+        MemoryInputError: It is no text, or holds half of a surrogate pair.
     """
+    if not isinstance(text, str):
+        raise MemoryInputError(f"{name} has to be a string, not a {type(text).__name__}")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -181,7 +183,7 @@ def _is_name(value: object) -> bool:
 
 
 def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and value > 0
+    return isinstance(value, int | float) and 0 < value < 1e12  # 30,000 years; infinite is None
 
 
 def to_json(metadata: Mapping[str, Any]) -> str:
@@ -197,6 +199,8 @@ def to_json(metadata: Mapping[str, Any]) -> str:
         text.encode("utf-8")
     except (TypeError, ValueError) as error:
         raise MemoryInputError(f"metadata has to be plain JSON data: {error}") from error
+    except RecursionError as error:
+        raise MemoryInputError("metadata is nested too deeply to be stored as JSON") from error
     if json.loads(text) != metadata:
         raise MemoryInputError("metadata would not come back equal: use lists, and dicts with text keys")
     return text

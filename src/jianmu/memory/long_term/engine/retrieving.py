@@ -66,9 +66,9 @@ class Options:
                 raise MemoryInputError(f"{name} has to be a whole number, and offset not below 0")
         for name in ("recency", "diversity", "min_score"):
             value = plain[name]
-            if value is not None and not 0 <= value <= 1:
-                raise MemoryInputError(f"{name}={value!r} has to be between 0 and 1")
-        if not plain["half_life"] > 0:
+            if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
+                raise MemoryInputError(f"{name}={value!r} has to be a number between 0 and 1")
+        if not isinstance(plain["half_life"], int | float) or not plain["half_life"] > 0:
             raise MemoryInputError("half_life is in seconds and has to be above 0")
         return cls(
             predicate=compile_filter(filters),
