@@ -79,7 +79,8 @@ pgbouncer: $(VENV)/.dev ## The PostgreSQL back ends behind a real PgBouncer (nee
 	$(BIN)/pytest -n 2 tests/pgbouncer
 
 bench: $(VENV)/.bench ## Measure checkpoints beside langgraph's savers (half an hour)
-	$(PY) benchmarks/checkpoint_peers.py --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg
+	$(PY) benchmarks/checkpoint_peers.py --only back_ends,written,agents,loops --json build/checkpoint_peers.json --plot docs/checkpoint-growth.svg
+	$(PY) benchmarks/checkpoint_peers.py --only long --json build/checkpoint_peers_long.json
 
 bench-memory: $(VENV)/.bench-memory ## Measure long-term memory beside mem0 and langgraph's stores (quarter of an hour)
 	$(PY) benchmarks/retrieval_speed.py --peers 10000 --namespaces --json build/retrieval_speed.json --plot docs/memory-speed.svg

@@ -23,6 +23,7 @@ T = TypeVar("T")
 Durability = Literal["fsync", "flush"]
 """``fsync`` survives power loss; ``flush`` survives the death of the process."""
 
+_READER_CACHE = 16 * 2**20  # bytes at most, each; taken only by whoever reads so much
 _SYNCHRONOUS = {"fsync": "FULL", "flush": "NORMAL"}
 
 
@@ -192,6 +193,7 @@ class SqliteFile:
                 return self._readers.pop()
         connection = self._connect()
         connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE // 1024}")
         return connection
 
     def _give_back(self, connection: sqlite3.Connection) -> None:

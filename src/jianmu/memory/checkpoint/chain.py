@@ -147,13 +147,15 @@ class RowCodec:
             CheckpointFormatError: It is of a newer format.
         """
         check(row)
-        text = self._text(thread_id, row)
+        step, before, _, _, _, body, part = row
+        text = body
+        if self._cipher is not None or body[:1] not in _JSON:
+            text = self._text(thread_id, row)
         try:
             value = from_text(text)
         except (ValueError, RecursionError) as error:
-            raise BrokenRowError(_senseless(error), row.step) from error
-        is_delta = row.part == 0 and row.before != NONE
-        return Read(row.step, row.part, row.before, len(row.body), value, text if is_delta else b"")
+            raise BrokenRowError(_senseless(error), step) from error
+        return Read(step, part, before, len(body), value, text if part == 0 and before != NONE else b"")
 
     def rebuild(self, reads: Sequence[Read]) -> dict[str, Any]:
         """Return the step that a snapshot and what follows it lead to, as ``{"state", "tree", ...}``.
@@ -221,8 +223,9 @@ def check(row: Row) -> None:
     Raises:
         BrokenRowError: The checksum does not match.
     """
-    if _sum(row.step, row.before, float(row.part) or row.saved, row.body) != row.sum:
-        raise BrokenRowError("its checksum does not match", row.step)
+    step, before, _, saved, checksum, body, part = row
+    if _sum(step, before, float(part) or saved, body) != checksum:
+        raise BrokenRowError("its checksum does not match", step)
 
 
 def _sum(step: int, before: int, moment: float, body: bytes) -> int:
