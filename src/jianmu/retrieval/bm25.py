@@ -145,12 +145,12 @@ class LexicalScores(Protocol):
         """The slots of the best `count` by context and by own score, in no particular order."""
         ...
 
-    def own(self, slot: int) -> float:
-        """The score by the text alone; 0 where nothing matches."""
+    def own(self, slots: Sequence[int]) -> list[float]:
+        """Scores by the text alone; 0 where nothing matches."""
         ...
 
-    def context(self, slot: int) -> float:
-        """The score with the end of the message before; 0 where nothing matches."""
+    def context(self, slots: Sequence[int]) -> list[float]:
+        """Scores with the end of the message before; 0 where nothing matches."""
         ...
 
 
@@ -180,13 +180,14 @@ class _PlainScores:
 
     def top(self, count: int) -> list[int]:
         best = heapq.nlargest(count, self.context_scores, key=self.context_scores.__getitem__)
-        return list(dict.fromkeys([*best, *heapq.nlargest(count, self.own_scores, key=self.own)]))
+        own = heapq.nlargest(count, self.own_scores, key=self.own_scores.__getitem__)
+        return list(dict.fromkeys([*best, *own]))
 
-    def own(self, slot: int) -> float:
-        return self.own_scores.get(slot, 0.0)
+    def own(self, slots: Sequence[int]) -> list[float]:
+        return [self.own_scores.get(slot, 0.0) for slot in slots]
 
-    def context(self, slot: int) -> float:
-        return self.context_scores.get(slot, 0.0)
+    def context(self, slots: Sequence[int]) -> list[float]:
+        return [self.context_scores.get(slot, 0.0) for slot in slots]
 
 
 def _score_plainly(found: list[tuple[QueryTerm, bytes]], average: float) -> LexicalScores:
@@ -208,10 +209,13 @@ def _score_plainly(found: list[tuple[QueryTerm, bytes]], average: float) -> Lexi
 
 
 class _ArrayScores:
+    """Scores by slot; one more slot at the end, always 0, stands for all that are not there."""
+
     def __init__(self, np: Any, own: Any, context: Any) -> None:
         self._np = np
         self._own = own
         self._context = context
+        self._slots = len(own) - 1
 
     def top(self, count: int) -> list[int]:
         chosen: dict[int, None] = {}
@@ -223,18 +227,23 @@ class _ArrayScores:
             chosen.update(dict.fromkeys(some.tolist()))
         return list(chosen)
 
-    def own(self, slot: int) -> float:
-        return float(self._own[slot]) if slot < len(self._own) else 0.0
+    def own(self, slots: Sequence[int]) -> list[float]:
+        return self._of(self._own, slots)
 
-    def context(self, slot: int) -> float:
-        return float(self._context[slot]) if slot < len(self._context) else 0.0
+    def context(self, slots: Sequence[int]) -> list[float]:
+        return self._of(self._context, slots)
+
+    def _of(self, scores: Any, slots: Sequence[int]) -> list[float]:
+        inside = [slot if slot < self._slots else self._slots for slot in slots]
+        found: list[float] = scores[inside].tolist()
+        return found
 
 
 def _score_with_numpy(
     np: Any, found: list[tuple[QueryTerm, bytes]], average: float, slots: int
 ) -> LexicalScores:
-    own_scores = np.zeros(slots, np.float32)
-    context_scores = np.zeros(slots, np.float32)
+    own_scores = np.zeros(slots + 1, np.float32)
+    context_scores = np.zeros(slots + 1, np.float32)
     layout = np.dtype([("slot", "<u4"), ("counts", "u1"), ("forms", "u1"), ("lengths", "<u2")])
     base, slope = np.float32(K1 * (1 - B)), np.float32(K1 * B / max(average, 1e-9))
     for term, entries in found:

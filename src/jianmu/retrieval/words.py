@@ -80,5 +80,6 @@ class WordIndex(Generic[Id]):
             average=self._words / max(len(self._slots), 1),
             slots=self._next,
         )
-        found = sorted(((scores.own(slot), -slot) for slot in scores.top(limit)), reverse=True)
+        best = scores.top(limit)
+        found = sorted(zip(scores.own(best), (-slot for slot in best), strict=True), reverse=True)
         return [(self._ids[-slot], score) for score, slot in found[:limit]]

@@ -83,6 +83,11 @@ class Row:
     updated: float = 0.0
     count: int = 1
 
+    @property
+    def slots(self) -> range:
+        """Where its passages stand."""
+        return range(self.slot, self.slot + self.passages)
+
 
 def draft_of(
     inputs: LongTermMemoryInput,

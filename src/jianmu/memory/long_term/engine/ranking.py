@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from jianmu.memory.long_term.engine.items import Row
 
@@ -67,9 +67,10 @@ TOKEN_BY_TOKEN = replace(SEMANTIC, late=2.5)
 
 @dataclass(slots=True)
 class Candidate:
-    """One item on its way through the ranking; `parts` says what its score is made of.
+    """One item on its way through the ranking.
 
-    `late` is None where nothing could be compared: the other legs then count for that one as well.
+    `late` is None where nothing could be compared: the other legs then count for that one as well. What the
+    score is made of stands in `words` to `session`, before it was multiplied by `scale`.
     """
 
     row: Row
@@ -79,9 +80,25 @@ class Candidate:
     late: float | None = None
     date: bool = False
     speaker: bool = False
+    words: float = 0.0
+    meaning: float = 0.0
+    neighbours: float = 0.0
+    session: float = 0.0
     base: float = 0.0
     score: float = 0.0
-    parts: dict[str, float] = field(default_factory=dict)
+    scale: float = 1.0
+
+    def parts(self, weights: Weights) -> dict[str, float]:
+        """What the score is made of, by name; what adds nothing is left out."""
+        everything = {
+            "words": self.words,
+            "meaning": self.meaning,
+            "date": weights.date if self.date else 0.0,
+            "speaker": weights.speaker if self.speaker else 0.0,
+            "neighbours": self.neighbours,
+            "session": self.session,
+        }
+        return {name: value * self.scale for name, value in everything.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,26 +139,29 @@ def leading(candidates: Mapping[int, Candidate], weights: Weights, count: int) -
 
 def _base_scores(candidates: Iterable[Candidate], weights: Weights) -> float:
     everyone = list(candidates)
-    top_own = max((one.own for one in everyone), default=0.0)
-    top_context = max((one.context for one in everyone), default=0.0)
-    top_vector = max((one.vector for one in everyone), default=0.0)
     top_late = max((one.late for one in everyone if one.late is not None), default=0.0)
     total = weights.own + weights.context + weights.vector + (weights.late if top_late > 0 else 0.0)
+    own = _gain(weights.own / total, max((one.own for one in everyone), default=0.0))
+    context = _gain(weights.context / total, max((one.context for one in everyone), default=0.0))
+    vector = _gain(weights.vector / total, max((one.vector for one in everyone), default=0.0))
     best = 0.0
     for one in everyone:
-        own = weights.own / total * one.own / top_own if top_own > 0 else 0.0
-        context = weights.context / total * one.context / top_context if top_context > 0 else 0.0
-        vector = weights.vector / total * max(one.vector, 0.0) / top_vector if top_vector > 0 else 0.0
-        late = 0.0
+        one.words = own * one.own + context * one.context
+        one.meaning = vector * one.vector if one.vector > 0 else 0.0
         if top_late > 0:
-            late = _late_share(one.late, own + context + vector, top_late, weights.late / total)
-        matching = own + context + vector + late
-        date = weights.date if one.date else 0.0
-        speaker = weights.speaker if one.speaker else 0.0
-        one.base = matching + date + speaker
-        one.parts = {"words": own + context, "meaning": vector + late, "date": date, "speaker": speaker}
-        best = max(best, one.base)
+            one.meaning += _late_share(one.late, one.words + one.meaning, top_late, weights.late / total)
+        base = one.words + one.meaning
+        if one.date:
+            base += weights.date
+        if one.speaker:
+            base += weights.speaker
+        one.base = base
+        best = max(best, base)
     return best
+
+
+def _gain(share: float, top: float) -> float:
+    return share / top if top > 0 else 0.0
 
 
 def _late_share(late: float | None, others: float, top: float, share: float) -> float:
@@ -151,21 +171,21 @@ def _late_share(late: float | None, others: float, top: float, share: float) -> 
 def _surroundings(candidates: Mapping[int, Candidate], weights: Weights) -> None:
     sessions: dict[tuple[int, str], float] = {}
     for one in candidates.values():
-        before = candidates.get(one.row.before) if one.row.before is not None else None
-        after = candidates.get(one.row.after) if one.row.after is not None else None
-        share = min(1.0, weights.reach / max(one.row.length, 1))
-        gain = weights.before * (before.base if before else 0.0) + weights.after * (
-            after.base if after else 0.0
-        )
-        one.parts["neighbours"] = share * gain
-        one.score = one.base + share * gain
-        if one.row.session is not None:
-            session = (one.row.space, one.row.session)
+        row = one.row
+        gain = 0.0
+        if row.before is not None and (before := candidates.get(row.before)) is not None:
+            gain += weights.before * before.base
+        if row.after is not None and (after := candidates.get(row.after)) is not None:
+            gain += weights.after * after.base
+        one.neighbours = min(1.0, weights.reach / max(row.length, 1)) * gain
+        one.score = one.base + one.neighbours
+        if row.session is not None:
+            session = (row.space, row.session)
             sessions[session] = max(sessions.get(session, 0.0), one.score)
     for one in candidates.values():
-        gain = weights.session * sessions.get((one.row.space, one.row.session or ""), 0.0)
-        one.parts["session"] = gain if one.row.session is not None else 0.0
-        one.score += one.parts["session"]
+        if one.row.session is not None:
+            one.session = weights.session * sessions[one.row.space, one.row.session]
+            one.score += one.session
 
 
 def _matches(one: Candidate, candidates: Mapping[int, Candidate], confidence: Confidence) -> bool:
@@ -187,5 +207,5 @@ def _scale(found: list[Candidate], weights: Weights, confidence: Confidence) -> 
     meets = min(1.0, max(lexical, cosine, 0.0))
     best = found[0].score
     for one in found:
-        one.score = one.score / best * meets
-        one.parts = {name: value / best * meets for name, value in one.parts.items() if value}
+        one.scale = meets / best
+        one.score = one.score / best * meets  # in this order the best one is exactly `meets`

@@ -11,7 +11,7 @@ from jianmu.errors import MemoryInputError
 from jianmu.memory.long_term.engine.filters import Filter, Predicate, compile_filter
 from jianmu.memory.long_term.engine.items import Row
 from jianmu.memory.long_term.engine.past import PastText, past_texts
-from jianmu.memory.long_term.engine.ranking import Candidate
+from jianmu.memory.long_term.engine.ranking import Candidate, Weights
 from jianmu.memory.long_term.engine.searching import CANDIDATES, Question, Searcher
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.memory.long_term.engine.times import When, from_seconds, to_seconds
@@ -143,7 +143,7 @@ class Retrieval:
         count = max(CANDIDATES, wanted * 2)
         while True:
             ranked, complete = searcher.search(count)
-            hits = self._passing(ranked, wanted)
+            hits = self._passing(ranked, wanted, searcher.weights)
             if complete or len(hits) >= wanted:
                 return hits
             count *= 8
@@ -170,15 +170,14 @@ class Retrieval:
             and (options.as_of is None or row.time <= options.as_of)
         )
 
-    def _passing(self, ranked: Sequence[Candidate], wanted: int) -> list[Ranked]:
+    def _passing(self, ranked: Sequence[Candidate], wanted: int, weights: Weights) -> list[Ranked]:
         hits: list[Ranked] = []
         step = max(wanted, 32)
         for start in range(0, len(ranked), step):
             for row, one in self._with_content(ranked[start : start + step]):
                 if self._options.predicate is None or self._options.predicate(json.loads(row.metadata)):
-                    hits.append(
-                        Ranked(row, one.score, self._reasons(row, one) if self._options.explain else {})
-                    )
+                    reasons = self._reasons(row, one, weights) if self._options.explain else {}
+                    hits.append(Ranked(row, one.score, reasons))
             if len(hits) >= wanted:
                 break
         return hits[:wanted]
@@ -190,10 +189,10 @@ class Retrieval:
             full.update({row.id: row for row in self._tables.rows(space, ids, full=True)})
         return [(full[one.row.id], one) for one in ranked if one.row.id in full]
 
-    def _reasons(self, row: Row, one: Candidate) -> dict[str, Any]:
+    def _reasons(self, row: Row, one: Candidate, weights: Weights) -> dict[str, Any]:
         words = {term.text for term in self._analyzer.terms(row.content)}
         return {
-            "parts": {name: round(value, 4) for name, value in one.parts.items()},
+            "parts": {name: round(value, 4) for name, value in one.parts(weights).items()},
             "words": sorted(term for term in self._question.terms if term in words),
             "bm25": round(max(one.own, one.context), 4),
             "cosine": round(one.vector, 4) if self._question.vector is not None else None,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import islice, repeat
 from typing import TYPE_CHECKING
 
 from jianmu.memory.long_term.engine.items import Row, named_speaker
@@ -85,6 +87,9 @@ class Searcher:
         keep: Whether an item may be returned at all (time, expiry); asked before the ranking.
         past: Superseded texts to rank as well.
         weights: Overrides the shipped ones, for measuring.
+
+    Attributes:
+        weights: What each leg is worth for this question.
     """
 
     def __init__(
@@ -104,7 +109,7 @@ class Searcher:
         self._keep = keep
         self._past = past
         self._analyzer = analyzer
-        self._weights = weights or _weights_for(question)
+        self.weights = weights or _weights_for(question)
         self._lexical: dict[int, LexicalScores] = {}
         self._cosines: dict[int, dict[int, float]] = {}
         self._terms: list[QueryTerm] = []
@@ -113,8 +118,7 @@ class Searcher:
 
     def search(self, count: int) -> tuple[list[Candidate], bool]:
         """Ranked candidates out of `count` from each leg, and whether that was all there is."""
-        chosen, complete = self._candidates(count)
-        rows = [row for space, ids in chosen.items() for row in self._tables.rows(self._spaces[space], ids)]
+        rows, complete = self._candidates(count)
         found = {row.id: Candidate(row) for row in rows if self._keep(row)}
         for row in self._beside(found):
             if self._keep(row):
@@ -127,7 +131,7 @@ class Searcher:
             self._score_late(found)
         everything = sum(term.idf for term in self._terms) * (K1 + 1)
         confidence = Confidence(everything, self._question.floor, self._question.ceiling)
-        return rank(found, self._weights, confidence), complete
+        return rank(found, self.weights, confidence), complete
 
     # -- words ----------------------------------------------------------------------------------------
 
@@ -154,8 +158,30 @@ class Searcher:
 
     # -- candidates -----------------------------------------------------------------------------------
 
-    def _candidates(self, count: int) -> tuple[dict[int, set[int]], bool]:
-        """Item ids by space."""
+    def _candidates(self, count: int) -> tuple[list[Row], bool]:
+        """The items that one of the legs puts up.
+
+        A slot that memory holds and the tables do not is forgotten if it was removed, or is newer than this
+        view of the tables.
+        """
+        known_gone: set[tuple[int, int]] = set()
+        while True:
+            slots, complete = self._slots(count)
+            rows = {id: self._tables.rows_at(self._spaces[id], some) for id, some in slots.items() if some}
+            gone = {
+                (id, slot)
+                for id, cosines in self._cosines.items()
+                for slot in cosines.keys() & slots.get(id, set())
+                if slot not in rows[id] and slot < self._spaces[id].slots
+            }
+            if known_gone >= gone:  # none; or a damaged file names slots that nothing can forget
+                return [row for some in rows.values() for row in some.values()], complete
+            known_gone |= gone
+            for id, space in self._spaces.items():
+                self._tables.forget_slots(space, [slot for there, slot in gone if there == id])
+
+    def _slots(self, count: int) -> tuple[dict[int, set[int]], bool]:
+        """The best slots of each leg by space, and whether a leg has no more than these."""
         slots: dict[int, set[int]] = {}
         complete = True
         for id, scores in self._lexical.items():
@@ -163,50 +189,32 @@ class Searcher:
             complete = complete and len(best) < count
             slots[id] = set(best)
         if self._question.vector is not None:
-            complete = self._nearest(count, slots) and complete
-        if len(self._spaces) > 1:
-            slots = self._best_of_all(slots, count)
-        return {id: set(self._items_at(id, some).values()) for id, some in slots.items() if some}, complete
-
-    def _nearest(self, count: int, slots: dict[int, set[int]]) -> bool:
-        """Add the nearest vectors.
-
-        A slot that memory holds and the tables do not is forgotten if it was removed, or is newer than this
-        view of the tables.
-        """
-        assert self._question.vector is not None
-        complete = True
-        for id, space in self._spaces.items():
-            known_gone: set[int] = set()
-            while True:
+            for id, space in self._spaces.items():
                 near, cosines = self._tables.nearest(space, self._question.vector, count)
-                present = self._items_at(id, near)
-                gone = [slot for slot in near if slot not in present and slot < space.slots]
-                if known_gone.issuperset(gone):  # none; or a damaged file names slots that nothing can forget
-                    break
-                known_gone.update(gone)
-                self._tables.forget_slots(space, gone)
-            complete = complete and len(near) < count
-            self._cosines[id] = {
-                slot: cosine for slot, cosine in zip(near, cosines, strict=True) if slot in present
-            }
-            slots[id].update(present)
-        return complete
-
-    def _items_at(self, space: int, slots: Iterable[int]) -> dict[int, int]:
-        return self._tables.items_at(self._spaces[space], slots)
+                complete = complete and len(near) < count
+                self._cosines[id] = dict(zip(near, cosines, strict=True))
+                slots[id].update(near)
+        return (slots if len(slots) == 1 else self._best_of_all(slots, count)), complete
 
     def _best_of_all(self, slots: dict[int, set[int]], count: int) -> dict[int, set[int]]:
         """Across many spaces: the best of each leg, not the best of each space."""
-        everyone = [(id, slot) for id, some in slots.items() for slot in some]
-        legs: list[Callable[[tuple[int, int]], float]] = [
-            lambda at: self._lexical[at[0]].context(at[1]),
-            lambda at: self._lexical[at[0]].own(at[1]),
-            lambda at: self._cosines.get(at[0], {}).get(at[1], -1.0),
-        ]
+        legs: list[list[tuple[float, int, int]]] = [[], [], []]
+        for id, some in slots.items():
+            ordered = sorted(some)
+            cosines = self._cosines.get(id, {})
+            for leg, scores in zip(
+                legs,
+                (
+                    self._lexical[id].context(ordered),
+                    self._lexical[id].own(ordered),
+                    [cosines.get(slot, -1.0) for slot in ordered],
+                ),
+                strict=True,
+            ):
+                leg.extend(zip(scores, repeat(id), ordered))
         kept: dict[int, set[int]] = {}
         for leg in legs:
-            for id, slot in sorted(everyone, key=leg, reverse=True)[:count]:
+            for _, id, slot in heapq.nlargest(count, leg):
                 kept.setdefault(id, set()).add(slot)
         return kept
 
@@ -221,50 +229,59 @@ class Searcher:
     # -- scores ---------------------------------------------------------------------------------------
 
     def _score(self, candidates: Iterable[Candidate]) -> None:
-        everyone = list(candidates)
-        if self._question.vector is not None:
-            self._complete_cosines(everyone)
-        named: dict[str, bool] = {}
-        for one in everyone:
+        by_space: dict[int, list[Candidate]] = {}
+        for one in candidates:
+            by_space.setdefault(one.row.space, []).append(one)
+        for id, some in by_space.items():
+            self._score_in(id, some)
+
+    def _score_in(self, space: int, candidates: Sequence[Candidate]) -> None:
+        slots = [slot for one in candidates for slot in one.row.slots]
+        own = iter(self._lexical[space].own(slots))
+        context = iter(self._lexical[space].context(slots))
+        cosines = iter(self._cosines_of(space, slots)) if self._question.vector is not None else None
+        named: dict[str | None, bool] = {None: False}
+        for one in candidates:
             row = one.row
-            lexical = self._lexical[row.space]
-            share = 1.0 if row.passages == 1 else PASSAGE_SHARE
-            slots = range(row.slot, row.slot + row.passages)
-            one.own = max(map(lexical.own, slots)) * share
-            one.context = max(map(lexical.context, slots)) * share
-            if self._question.vector is not None:
-                cosines = [self._cosines[row.space].get(slot, -1.0) for slot in slots]
-                one.vector = max(cosines[0], max(cosines) * share)
-            one.date = any(mention.fits(to_date(row.day)) for mention in self._question.dates)
-            speaker = named_speaker(row)
-            if speaker is not None:
-                if speaker not in named:
-                    named[speaker] = self._names(speaker)
-                one.speaker = named[speaker]
+            one.own, one.context = _of_passages(own, row.passages), _of_passages(context, row.passages)
+            if cosines is not None:
+                one.vector = _of_passages(cosines, row.passages, whole=True)
+            if self._question.dates:
+                one.date = any(mention.fits(to_date(row.day)) for mention in self._question.dates)
+            if row.speaker not in named:
+                named[row.speaker] = self._names(named_speaker(row))
+            one.speaker = named[row.speaker]
 
     def _score_late(self, found: dict[int, Candidate]) -> None:
         late = self._question.late
         assert late is not None
         idfs = {term.text: term.idf for term in self._terms}
         unknown = idf(sum(space.documents for space in self._spaces.values()), 0)
-        candidates = leading(found, replace(self._weights, late=0.0), late.leading)
+        candidates = leading(found, replace(self.weights, late=0.0), late.leading)
         late.compare(candidates, lambda term: idfs.get(term, unknown), self._tables, self._spaces)
 
-    def _complete_cosines(self, everyone: Iterable[Candidate]) -> None:
+    def _cosines_of(self, space: int, slots: Sequence[int]) -> list[float]:
         assert self._question.vector is not None
-        missing: dict[int, list[int]] = {}
-        for one in everyone:
-            known = self._cosines.setdefault(one.row.space, {})
-            for slot in range(one.row.slot, one.row.slot + one.row.passages):
-                if slot not in known:
-                    missing.setdefault(one.row.space, []).append(slot)
-        for id, slots in missing.items():
-            values = self._tables.cosines(self._spaces[id], self._question.vector, slots)
-            self._cosines[id].update(zip(slots, values, strict=True))
+        known = self._cosines.setdefault(space, {})
+        missing = [slot for slot in slots if slot not in known]
+        if missing:
+            values = self._tables.cosines(self._spaces[space], self._question.vector, missing)
+            known.update(zip(missing, values, strict=True))
+        return [known[slot] for slot in slots]
 
-    def _names(self, speaker: str) -> bool:
+    def _names(self, speaker: str | None) -> bool:
+        if speaker is None:
+            return False
         terms = [term.text for term in self._analyzer.terms(speaker) if term.weight]
         return bool(terms) and all(term in self._question.terms for term in terms)
+
+
+def _of_passages(values: Iterator[float], count: int, *, whole: bool = False) -> float:
+    """What the best of the next `count` values counts; the first of several may stand for the whole text."""
+    if count == 1:
+        return next(values)
+    some = list(islice(values, count))
+    return max(some[0] if whole else 0.0, max(some) * PASSAGE_SHARE)
 
 
 def _weights_for(question: Question) -> Weights:

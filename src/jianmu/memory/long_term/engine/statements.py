@@ -8,7 +8,8 @@ from typing import Any
 
 __all__ = ["Statements", "marks", "parts"]
 
-_AT_ONCE = 400
+_LENGTHS = (1, 4, 16, 64, 128, 256, 400)
+_AT_ONCE = _LENGTHS[-1]
 """Values in one IN list."""
 
 
@@ -34,7 +35,12 @@ def marks(values: Sequence[Any] | range) -> str:
 
 
 def parts(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """Values in lists that one IN can hold."""
+    """Values in lists that one IN can hold.
+
+    The last value is repeated up to one of a few lengths, so that a database meets few different statements.
+    """
     everything = list(values)
     for start in range(0, len(everything), _AT_ONCE):
-        yield everything[start : start + _AT_ONCE]
+        part = everything[start : start + _AT_ONCE]
+        length = next(length for length in _LENGTHS if length >= len(part))
+        yield part + part[-1:] * (length - len(part))

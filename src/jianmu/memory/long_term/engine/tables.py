@@ -162,13 +162,15 @@ class Tables(WordTables, TokenTables, HistoryTables):
             )
         }
 
-    def items_at(self, space: Space, slots: Iterable[int]) -> dict[int, int]:
-        """For each slot that is in use, the item's id."""
+    def rows_at(self, space: Space, slots: Iterable[int]) -> dict[int, Row]:
+        """For each slot that is in use, the item."""
+        columns = _BRIEF.replace("slot", "i.slot").replace("space", "i.space")
         return {
-            slot: item
+            slot: Row(*row)
             for part in parts(slots)
-            for slot, item in self.all(
-                f"SELECT slot, item FROM memory_passage WHERE space = ? AND slot IN ({marks(part)})",  # noqa: S608 - marks only
+            for slot, *row in self.all(
+                f"SELECT p.slot, {columns} FROM memory_passage AS p JOIN memory_item AS i ON i.id = p.item"  # noqa: S608 - names and marks only
+                f" WHERE p.space = ? AND p.slot IN ({marks(part)})",
                 (space.id, *part),
             )
         }
