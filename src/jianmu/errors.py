@@ -33,6 +33,7 @@ Catch `JianmuError` to catch them all::
     ├── LongTermMemoryError
     │   ├── MemoryNotFoundError (LookupError)   no such memory
     │   ├── MemoryInputError (ValueError)       a text, key, namespace, filter or metadata that cannot be used
+    │   ├── MemoryCorruptError              a stored memory, or its index, that no longer checks
     │   ├── EmbedderError                   an embedder failed
     │   └── EmbedderMismatchError           an index made with another embedder
     ├── ContextError
@@ -70,6 +71,7 @@ __all__ = [
     "LeaseLostError",
     "LivelockError",
     "LongTermMemoryError",
+    "MemoryCorruptError",
     "MemoryInputError",
     "MemoryNotFoundError",
     "MissingExtraError",
@@ -260,6 +262,13 @@ class MemoryNotFoundError(LongTermMemoryError, LookupError):
 
 class MemoryInputError(LongTermMemoryError, ValueError):
     """A text, key, namespace, filter or metadata that cannot be used; nothing was stored."""
+
+
+class MemoryCorruptError(LongTermMemoryError):
+    """A stored memory, or the index over the memories, that no longer checks.
+
+    The message names the memory and what to do: `delete` it or restore the database; for an index, `reindex`.
+    """
 
 
 class EmbedderError(LongTermMemoryError):

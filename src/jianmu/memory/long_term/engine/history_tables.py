@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jianmu.memory.long_term.engine.items import Row
+from jianmu.errors import MemoryCorruptError
+from jianmu.memory.long_term.engine.items import Row, checksum
 from jianmu.memory.long_term.engine.spaces import Space
 from jianmu.memory.long_term.engine.statements import Statements, marks, parts
 
@@ -21,6 +22,25 @@ class Version:
     metadata: str
     time: float
     until: float
+    crc: int | None
+
+    def checked(self) -> Version:
+        """This version, if it still says what was stored.
+
+        Raises:
+            MemoryCorruptError: It does not.
+        """
+        if self.crc is not None and self.crc != _checksum(self):
+            raise MemoryCorruptError(
+                f"an earlier text of memory {self.uid!r} is not what was stored: its checksum differs;"
+                " delete() the memory and record it again, or restore the database from a backup"
+            )
+        return self
+
+
+def _checksum(version: Version) -> int:
+    times = (float(version.time), float(version.until))
+    return checksum(version.uid, version.content, version.metadata, *times)
 
 
 class HistoryTables(Statements):
@@ -50,19 +70,20 @@ class HistoryTables(Statements):
             "SELECT coalesce(max(number), -1) + 1 FROM memory_version WHERE space = ? AND uid = ?",
             (space.id, uid),
         )[0][0]
+        old = Version(uid, row.content, row.metadata, row.time, until, None)
         self.run(
-            "INSERT INTO memory_version (space, uid, number, content, metadata, time, until, expires)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (space.id, uid, number, row.content, row.metadata, row.time, until, row.expires),
+            "INSERT INTO memory_version (space, uid, number, content, metadata, time, until, expires, crc)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (space.id, uid, number, row.content, row.metadata, row.time, until, row.expires, _checksum(old)),
         )
 
     def versions(self, space: Space, uid: str, *, now: float) -> list[Version]:
         """What an item said before and may still be told, oldest first."""
         sql = (
-            "SELECT uid, content, metadata, time, until FROM memory_version"
+            "SELECT uid, content, metadata, time, until, crc FROM memory_version"
             " WHERE space = ? AND uid = ? AND (expires IS NULL OR expires > ?) ORDER BY number"
         )
-        return [Version(*row) for row in self.all(sql, (space.id, uid, now))]
+        return [Version(*row).checked() for row in self.all(sql, (space.id, uid, now))]
 
     def texts(self, space: Space, row: Row) -> list[str]:
         """Every text that an item has or had, also what may not be told any more."""
@@ -77,10 +98,11 @@ class HistoryTables(Statements):
     def versions_at(self, space: Space, when: float, limit: int, *, now: float) -> list[Version]:
         """Superseded texts of live items that held at `when` and may still be told, newest first."""
         sql = (
-            "SELECT old.uid, old.content, old.metadata, old.time, old.until FROM memory_version AS old"
+            "SELECT old.uid, old.content, old.metadata, old.time, old.until, old.crc"
+            " FROM memory_version AS old"
             " JOIN memory_item AS item ON item.space = old.space AND item.uid = old.uid"
             " WHERE old.space = ? AND old.time <= ? AND old.until > ?"
             " AND (old.expires IS NULL OR old.expires > ?) AND (item.expires IS NULL OR item.expires > ?)"
             " ORDER BY old.time DESC LIMIT ?"
         )
-        return [Version(*row) for row in self.all(sql, (space.id, when, when, now, now, limit))]
+        return [Version(*row).checked() for row in self.all(sql, (space.id, when, when, now, now, limit))]

@@ -10,8 +10,9 @@ import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
-from jianmu.errors import MemoryInputError
+from jianmu.errors import MemoryCorruptError, MemoryInputError
 from jianmu.memory.long_term.base import LongTermMemoryInput, Namespace
 from jianmu.memory.long_term.engine.times import When, moment
 from jianmu.memory.long_term.inputs import input_text
@@ -20,6 +21,7 @@ from jianmu.messages import Message
 __all__ = [
     "Draft",
     "Row",
+    "checksum",
     "digest_of",
     "draft_of",
     "named_speaker",
@@ -82,6 +84,39 @@ class Row:
     created: float = 0.0
     updated: float = 0.0
     count: int = 1
+    crc: int | None = None
+
+    def sealed(self) -> Row:
+        """This row with the checksum (CRC-32) of what it says; its place in the index is not part of it."""
+        self.crc = self._checksum()
+        return self
+
+    def checked(self) -> Row:
+        """This row, if it still says what was stored; one of an earlier format has no checksum.
+
+        Raises:
+            MemoryCorruptError: It does not.
+        """
+        if self.crc is not None and not self._says_what_was_stored():
+            raise MemoryCorruptError(
+                f"memory {self.uid!r} is not what was stored: its checksum differs; delete() it and record it"
+                " again, or restore the database from a backup"
+            )
+        return self
+
+    def _says_what_was_stored(self) -> bool:
+        try:
+            return self.crc == self._checksum()
+        except (AttributeError, TypeError, ValueError):  # a value of another kind stands there
+            return False
+
+    def _checksum(self) -> int:
+        expires = None if self.expires is None else float(self.expires)
+        return checksum(
+            self.uid, self.content, self.metadata, self.session, self.speaker, self.digest.hex(),
+            float(self.time), self.day, bool(self.dated), expires, float(self.created), float(self.updated),
+            self.count,
+        )  # fmt: skip
 
     @property
     def slots(self) -> range:
@@ -134,6 +169,11 @@ def draft_of(
         key=None if key is None else storable(key, "key"),
         expires=None if ttl is None else now + ttl,
     )
+
+
+def checksum(*values: object) -> int:
+    """CRC-32 of texts, numbers and None."""
+    return crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
 def storable(text: str, name: str) -> str:

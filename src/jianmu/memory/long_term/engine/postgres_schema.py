@@ -76,7 +76,10 @@ _TOKENS = (
     )
     """,
 )
-_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE, _TOKENS)
+_CHECKSUMS = tuple(
+    f"ALTER TABLE memory_{table} ADD COLUMN IF NOT EXISTS crc BIGINT" for table in ("item", "version")
+)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE, _TOKENS, _CHECKSUMS)
 
 
 def migrate(connection: PostgresConnection) -> None:

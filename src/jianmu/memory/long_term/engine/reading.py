@@ -120,7 +120,7 @@ class Reading(OpenedMemory):
 
         def work(tables: Tables) -> RetrievedMemory | None:
             _, row = self._find(tables, path, memory_id, self._clock())
-            return None if row is None else hit(row)
+            return None if row is None else hit(row.checked())
 
         return self._database.read(work)
 
@@ -156,6 +156,7 @@ class Reading(OpenedMemory):
                 history_entry(version.content, version.metadata, version.time, version.until)
                 for version in tables.versions(space, row.uid, now=now)
             ]
+            row.checked()
             return [*before, history_entry(row.content, row.metadata, row.time, None)]
 
         return self._database.read(work)

@@ -186,7 +186,7 @@ class Retrieval:
         full: dict[int, Row] = {one.row.id: one.row for one in ranked if one.row.content}
         for id, space in self._spaces.items():
             ids = [one.row.id for one in ranked if one.row.space == id and one.row.id not in full]
-            full.update({row.id: row for row in self._tables.rows(space, ids, full=True)})
+            full.update({row.id: row.checked() for row in self._tables.rows(space, ids, full=True)})
         return [(full[one.row.id], one) for one in ranked if one.row.id in full]
 
     def _reasons(self, row: Row, one: Candidate, weights: Weights) -> dict[str, Any]:

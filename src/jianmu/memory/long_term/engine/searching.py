@@ -23,6 +23,7 @@ from jianmu.memory.long_term.engine.ranking import (
     leading,
     rank,
 )
+from jianmu.memory.long_term.engine.segments import damage_named
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.memory.long_term.engine.times import to_date
 from jianmu.retrieval.bm25 import K1, POSTING_SIZE, LexicalScores, QueryTerm, idf, score_postings
@@ -136,6 +137,10 @@ class Searcher:
     # -- words ----------------------------------------------------------------------------------------
 
     def _score_words(self) -> None:
+        with damage_named():
+            self._look_up_words()
+
+    def _look_up_words(self) -> None:
         wanted = {**self._question.terms, **self._question.optional}
         postings = {id: self._tables.postings(space, wanted) for id, space in self._spaces.items()}
         documents = sum(space.documents for space in self._spaces.values())

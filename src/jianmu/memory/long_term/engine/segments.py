@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 
+from jianmu.errors import MemoryCorruptError
 from jianmu.retrieval.bm25 import POSTING_SIZE, remove
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "PostingRow",
     "Segment",
     "absorbed",
+    "damage_named",
     "pack_rows",
     "pack_segments",
     "postings_in",
@@ -117,6 +120,21 @@ def pack_rows(postings: Mapping[str, bytes]) -> Iterator[PostingRow]:
         yield names[0], 0, _pack(names, parts)
 
 
+@contextmanager
+def damage_named() -> Iterator[None]:
+    """What a damaged row of the index raises, with what to do.
+
+    Raises:
+        MemoryCorruptError: Instead of it.
+    """
+    try:
+        yield
+    except (struct.error, ValueError, IndexError) as error:
+        raise MemoryCorruptError(
+            "the word index is damaged; the texts are kept apart from it: call reindex()"
+        ) from error
+
+
 def unpack_row(row: bytes) -> dict[str, bytes]:
     """Every term of a row with its postings."""
     names, ends, body = _parts(row)
@@ -129,7 +147,7 @@ def unpack_row(row: bytes) -> dict[str, bytes]:
 
 def postings_in(row: bytes, term: str) -> bytes:
     """The postings of one term in a row; empty when it is not there."""
-    names = _COUNT.unpack_from(row)[0] + _COUNT.size
+    names = _names_end(row)
     at = row.find(b"\0" + term.encode() + b"\0", _COUNT.size, names)
     if at < 0:
         return b""
@@ -160,10 +178,17 @@ def _pack(names: Sequence[str], parts: Sequence[bytes]) -> bytes:
 
 def _parts(row: bytes) -> tuple[int, tuple[int, ...], int]:
     """Where the names end, where each term's postings end, where the postings begin."""
-    names = _COUNT.unpack_from(row)[0] + _COUNT.size
+    names = _names_end(row)
     count = row.count(b"\0", _COUNT.size, names) - 1
     ends = struct.unpack_from(f"<{count}I", row, names)
     return names, ends, names + _COUNT.size * count
+
+
+def _names_end(row: bytes) -> int:
+    end: int = _COUNT.unpack_from(row)[0] + _COUNT.size
+    if end > len(row):
+        raise ValueError("a row of the word index is shorter than its names")
+    return end
 
 
 def _level(postings: int) -> int:

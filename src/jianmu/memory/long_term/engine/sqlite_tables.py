@@ -100,8 +100,23 @@ def _add_tokens(connection: sqlite3.Connection) -> None:
     connection.execute(_TOKENS)
 
 
+def _add_checksums(connection: sqlite3.Connection) -> None:
+    for table in ("item", "version"):
+        connection.execute(f"ALTER TABLE memory_{table} ADD COLUMN crc INTEGER")
+
+
 def _delete_securely(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")
+
+
+_MIGRATIONS = (
+    _make_tables,
+    _refuse_first_format,
+    _add_words,
+    _let_versions_expire,
+    _add_tokens,
+    _add_checksums,
+)
 
 
 class SqliteDatabase:
@@ -120,7 +135,7 @@ class SqliteDatabase:
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_make_tables, _refuse_first_format, _add_words, _let_versions_expire, _add_tokens],
+            migrations=_MIGRATIONS,
             timeout=timeout,
             prepare=_delete_securely,
         )

@@ -33,7 +33,7 @@ FIRST_FORMAT = (
 """Said of tables of version 1."""
 
 _BRIEF = "id, uid, space, slot, passages, length, before, after, session, speaker, time, day, dated, expires"
-_FULL = f"{_BRIEF}, content, metadata, digest, created, updated, count"
+_FULL = f"{_BRIEF}, content, metadata, digest, created, updated, count, crc"
 
 
 T = TypeVar("T")
@@ -165,11 +165,13 @@ class Tables(WordTables, TokenTables, HistoryTables):
     def rows_at(self, space: Space, slots: Iterable[int]) -> dict[int, Row]:
         """For each slot that is in use, the item."""
         columns = _BRIEF.replace("slot", "i.slot").replace("space", "i.space")
+        beside = self.space_beside_ids.replace("space", "i.space")
         return {
             slot: Row(*row)
             for part in parts(slots)
             for slot, *row in self.all(
-                f"SELECT p.slot, {columns} FROM memory_passage AS p JOIN memory_item AS i ON i.id = p.item"  # noqa: S608 - names and marks only
+                f"SELECT p.slot, {columns} FROM memory_passage AS p"  # noqa: S608 - names and marks only
+                f" JOIN memory_item AS i ON i.id = p.item AND {beside} = p.space"
                 f" WHERE p.space = ? AND p.slot IN ({marks(part)})",
                 (space.id, *part),
             )
@@ -201,18 +203,18 @@ class Tables(WordTables, TokenTables, HistoryTables):
         return self.row(space, "id", found[0][0]) if found else None
 
     def page(self, space: Space, *, now: float, limit: int | None, offset: int = 0) -> list[Row]:
-        """Live items, newest first."""
+        """Live items, checked, newest first."""
         sql = (
             f"SELECT {_FULL} FROM memory_item WHERE space = ? AND (expires IS NULL OR expires > ?)"  # noqa: S608 - no value
             " ORDER BY id DESC LIMIT ? OFFSET ?"
         )
         most = 2**62 if limit is None else limit
-        return [Row(*row) for row in self.all(sql, (space.id, now, most, offset))]
+        return [Row(*row).checked() for row in self.all(sql, (space.id, now, most, offset))]
 
     def everything(self, space: Space, above: int, limit: int) -> list[Row]:
-        """Items with an id above `above`, in order of id."""
+        """Items with an id above `above`, checked, in order of id."""
         sql = f"SELECT {_FULL} FROM memory_item WHERE space = ? AND id > ? ORDER BY id LIMIT ?"  # noqa: S608 - no value
-        return [Row(*row) for row in self.all(sql, (space.id, above, limit))]
+        return [Row(*row).checked() for row in self.all(sql, (space.id, above, limit))]
 
     def expired(self, space: Space, now: float, limit: int) -> list[int]:
         """Ids of items past their time."""
@@ -221,7 +223,7 @@ class Tables(WordTables, TokenTables, HistoryTables):
 
     def insert_rows(self, rows: Iterable[Row]) -> None:
         """Store new items."""
-        sql = f"INSERT INTO memory_item ({_FULL}) VALUES ({marks(range(20))})"  # noqa: S608 - marks
+        sql = f"INSERT INTO memory_item ({_FULL}) VALUES ({marks(range(21))})"  # noqa: S608 - marks
         self.run_many(sql, [_values(row) for row in rows])
 
     def update_row(self, row: Row) -> None:

@@ -103,7 +103,12 @@ class Writer(IndexWriter):
         expires: float | None,
         speaker: str | None = None,
     ) -> None:
-        """Give an item another text; the old one goes into its history."""
+        """Give an item another text; the old one goes into its history.
+
+        Raises:
+            MemoryCorruptError: The old one is damaged; so for every change of an item.
+        """
+        row.checked()
         self._tables.add_version(self._space, row.uid, row, time)
         speaker = row.speaker if speaker is None else speaker
         changed = (content, day, speaker) != (row.content, row.day, row.speaker)
@@ -114,6 +119,7 @@ class Writer(IndexWriter):
         self._new.discard(row.digest)
         row.dated, row.expires = dated, expires
         row.time, row.day, row.speaker, row.updated, row.count = time, day, speaker, self._now, 1
+        row.sealed()
         if changed:
             self._index(row)
         self._tables.update_row(row)
@@ -122,8 +128,9 @@ class Writer(IndexWriter):
 
     def change_metadata(self, row: Row, metadata: str) -> None:
         """Give an item other metadata; no history."""
+        row.checked()
         row.metadata, row.updated = metadata, self._now
-        self._tables.update_row(row)
+        self._tables.update_row(row.sealed())
 
     def drop_key(self, row: Row, key: str) -> None:
         """Take a key off an item, and the item with its last one."""
@@ -156,6 +163,7 @@ class Writer(IndexWriter):
 
     def _again(self, row: Row, draft: Draft) -> RecordStatus:
         """The same text once more: counted, its metadata merged, its expiry renewed."""
+        row.checked()
         merged = {**json.loads(row.metadata), **json.loads(draft.metadata)}
         changed = merged != json.loads(row.metadata)
         if changed:
@@ -164,14 +172,14 @@ class Writer(IndexWriter):
         if row.expires is not None:
             row.expires = None if draft.expires is None else max(row.expires, draft.expires)
         row.updated = self._now
-        self._tables.update_row(row)
+        self._tables.update_row(row.sealed())
         return "updated" if changed and draft.key is not None else "duplicate"
 
     def _join(self, same: Row, draft: Draft, named: Row | None) -> RecordStatus:
         """The text is there already: the key now names it, and what the key named is superseded."""
         assert draft.key is not None
         if named is not None:
-            self._tables.add_version(self._space, same.uid, named, draft.time)
+            self._tables.add_version(self._space, same.uid, named.checked(), draft.time)
             self.drop_key(named, draft.key)
             fresh = self._tables.row(
                 self._space, "id", same.id
@@ -203,7 +211,7 @@ class Writer(IndexWriter):
             digest=draft.digest,
             created=self._now,
             updated=self._now,
-        )
+        ).sealed()
         self._space.items += 1
         self._new.discard(draft.digest)
         if row.session is not None:
@@ -228,7 +236,7 @@ class Writer(IndexWriter):
     def _part(self, named: Row, draft: Draft) -> Row:
         """The key leaves an item that others still name."""
         row = self._insert(draft)
-        self._tables.add_version(self._space, row.uid, named, draft.time)
+        self._tables.add_version(self._space, row.uid, named.checked(), draft.time)
         return row
 
     def _replace(self, named: Row, draft: Draft) -> Row:
