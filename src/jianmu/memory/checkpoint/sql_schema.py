@@ -63,6 +63,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) {clustered}
         """,
     ),
+    (),  # where the tables were clustered, their back end takes that back
 )
 """One tuple of statements per schema version. ``incarnation`` is drawn anew whenever steps are removed, so
 that a writer that has not seen it cannot lead on from a step that is no longer what it was."""

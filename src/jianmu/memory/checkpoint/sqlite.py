@@ -69,7 +69,7 @@ class SqliteCheckpointer(DeltaCheckpointer):
         self._file = SqliteFile(
             path,
             application_id=_APPLICATION_ID,
-            migrations=[_migration(statements) for statements in MIGRATIONS],
+            migrations=[*map(_migration, MIGRATIONS[:2]), _uncluster],
             durability=durability,
             timeout=timeout,
             prepare=lambda connection: connection.create_function("now", 0, clock),
@@ -179,3 +179,17 @@ def _migration(statements: Sequence[str]) -> Callable[[sqlite3.Connection], None
             connection.execute(statement.format(**_TYPES))
 
     return migrate
+
+
+def _uncluster(connection: sqlite3.Connection) -> None:
+    """Let rows lie in the order in which they came, found by an index on the key.
+
+    In a tree of rows ordered by thread every save parts a page somewhere, and a row of a kilobyte takes a page
+    of its own: five pages a save instead of one and a half.
+    """
+    for name in ("jianmu_step", "jianmu_part", "jianmu_journal"):
+        ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchall()
+        connection.execute(f"ALTER TABLE {name} RENAME TO clustered")
+        connection.execute(sql.replace("WITHOUT ROWID", ""))
+        connection.execute(f"INSERT INTO {name} SELECT * FROM clustered ORDER BY 1, 2, 3")
+        connection.execute("DROP TABLE clustered")
