@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -305,6 +306,7 @@ def test_work_of_one_kind_is_done_together_and_one_by_one_when_that_fails(tmp_pa
     file = open_file(tmp_path / "f.db")
     leading, go_on = threading.Event(), threading.Event()
     together: list[int] = []
+    refused: dict[int, bool] = {}
 
     def slow(connection: sqlite3.Connection) -> None:
         leading.set()
@@ -312,17 +314,14 @@ def test_work_of_one_kind_is_done_together_and_one_by_one_when_that_fails(tmp_pa
 
     def bulk(connection: sqlite3.Connection, items: Sequence[int]) -> bool:
         together.append(len(items))
-        connection.executemany("INSERT INTO item (n) VALUES (?)", [(item,) for item in items])
-        return 13 not in items
+        values = ", ".join(["(?)"] * len(items))
+        sql = f"INSERT OR IGNORE INTO item (n) SELECT column1 FROM (VALUES {values}) WHERE column1 NOT IN (13, 15)"
+        return connection.execute(sql, items).rowcount == len(items)
 
     def write(item: int) -> None:
-        def alone(connection: sqlite3.Connection) -> bool:
-            connection.execute("INSERT INTO item (n) VALUES (?)", (item,))
-            return True
+        refused[item] = not file.write(lambda connection: bulk(connection, [item]), bulk=bulk, item=item)
 
-        assert file.write(alone, bulk=bulk, item=item)
-
-    for items in ([1, 2, 3, 4], [11, 12, 13, 14]):
+    for items in ([1, 2, 3, 4], [13, 14, 15, 16]):
         leading.clear()
         go_on.clear()
         threads = [threading.Thread(target=lambda: file.write(slow))]
@@ -336,5 +335,49 @@ def test_work_of_one_kind_is_done_together_and_one_by_one_when_that_fails(tmp_pa
         go_on.set()
         for thread in threads:
             thread.join()
-    assert together == [4, 4]
-    assert numbers(file) == [1, 2, 3, 4, 11, 12, 13, 14]
+    assert together == [4, 4, 1, 1, 1, 1]
+    assert numbers(file)[:4] == [1, 2, 3, 4]
+    assert set(numbers(file)[4:]) == {14, 16}
+    assert {13, 15} <= {item for item, was in refused.items() if was} <= {13, 14, 15, 16}
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_waiting_thread_that_is_interrupted_does_not_leave_those_behind_it_asleep(
+    tmp_path: Path, place: int
+) -> None:
+    file = open_file(tmp_path / "f.db")
+    leading, go_on = threading.Event(), threading.Event()
+
+    def slow(connection: sqlite3.Connection) -> None:
+        leading.set()
+        go_on.wait()
+
+    leader = threading.Thread(target=lambda: file.write(slow))
+    leader.start()
+    leading.wait()
+    caught: list[type[BaseException]] = []
+
+    def write(item: int) -> None:
+        try:
+            put(file, item)
+        except KeyboardInterrupt as error:
+            caught.append(type(error))
+
+    waiting = [threading.Thread(target=write, args=(item,)) for item in range(4)]
+    for at, thread in enumerate(waiting):
+        thread.start()
+        while len(file._commits._queue) <= at:
+            time.sleep(0)
+    raise_in(waiting[place], KeyboardInterrupt)
+    go_on.set()
+    for thread in (leader, *waiting):
+        thread.join(20)
+        assert not thread.is_alive()
+    assert len(numbers(file)) >= 3
+    put(file, 9)
+
+
+def raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
+    """Raise in another thread as soon as it runs Python again."""
+    assert thread.ident is not None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(error))

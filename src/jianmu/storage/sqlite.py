@@ -86,7 +86,7 @@ class SqliteFile:
 
         Args:
             work: The statements.
-            bulk: Does the same for many items at once; `work` must return True then.
+            bulk: Does the same for many items in one statement; `work` must return whether its item is in.
             item: What `bulk` is to be given for this one.
 
         Raises:
@@ -95,16 +95,17 @@ class SqliteFile:
         self._follow_fork()
         return self._commits.write(work, bulk, item)
 
-    def try_write(self, work: Work[T]) -> T | None:
-        """Do `write` if nobody else is writing, and return None otherwise: it waits for no lock and no flush.
+    def try_write(self, bulk: Bulk, item: Any) -> bool | None:
+        """Let `bulk` do one item, or return None if somebody else is writing.
 
+        It waits for no lock and no flush.
         Only for a file of durability "flush". A `write` must follow now and then: it empties the log.
 
         Raises:
             StorageError: The disk refused; nothing was changed.
         """
         self._follow_fork()
-        return self._commits.try_write(work)
+        return self._commits.try_write(bulk, item)
 
     def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run `work` on one unchanging view of the file; never waits for a writer.

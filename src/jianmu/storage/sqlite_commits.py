@@ -1,6 +1,7 @@
 """Commits that threads share: every flush of the disk costs the same whether it carries one change or thirty.
 
 The threads that wait together commit together: the first one leads, runs the work of all, and commits once.
+Then each wakes the next: woken all at once, they would only queue up for the interpreter.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ Work = Callable[[sqlite3.Connection], T]
 """One thread's statements; it must not commit, and is run again when one that shares its commit fails."""
 
 Bulk = Callable[[sqlite3.Connection, Sequence[Any]], bool]
-"""Does for many items at once what the work of each would do; False, and it is done one by one."""
+"""Does for many items what the work of each would do, in one statement that needs no transaction: other
+threads run Python all the while. False for several, and each is done by itself, also what is in by then."""
 
 _MAX_BATCH = 256
 _LOG_PAGES = 1000  # as is SQLite's own default
@@ -52,7 +54,7 @@ class SharedCommits:
 
         Args:
             work: The statements.
-            bulk: Does the same for many items; `work` must return True then.
+            bulk: Does the same for many items; `work` must return whether its item is in.
             item: What `bulk` is to be given for this one.
 
         Raises:
@@ -68,22 +70,25 @@ class SharedCommits:
         try:
             if not leads:
                 job.turn.acquire()
-            if not job.done:
+            if job.done:
+                self._wake_next(job)
+            else:
                 self._lead()
         except BaseException:  # an interruption must not stop the others
             self._abandon(job)
             raise
         return job.outcome()
 
-    def try_write(self, work: Work[T]) -> T | None:
-        """Do `write` if nobody else is writing, and return None otherwise: it waits for no lock and no flush.
+    def try_write(self, bulk: Bulk, item: Any) -> bool | None:
+        """Let `bulk` do one item, or return None if somebody else is writing.
 
+        It waits for no lock and no flush.
         Only for a file of durability "flush". A `write` must follow now and then: it empties the log.
 
         Raises:
             StorageError: The disk refused; nothing was changed.
         """
-        job = _Job(work, None, None)
+        job: _Job[bool] = _Job(lambda connection: bulk(connection, [item]), bulk, item)
         with self._mutex:
             if self._closed or self._leader is not None:
                 return None
@@ -115,11 +120,11 @@ class SharedCommits:
             self._set_waiting(wait=True)
             self._commit(batch)
         finally:
-            for job in batch:
-                job.done = True
+            with self._mutex:
+                for job, following in zip(batch, [*batch[1:], None], strict=True):
+                    job.next, job.done = following, True
             self._hand_on()
-            for job in batch:
-                job.wake()
+            self._wake_next(batch[0])
 
     def _hand_on(self) -> None:
         """Let the first that came meanwhile lead, or nobody."""
@@ -130,12 +135,24 @@ class SharedCommits:
         if heir is not None:
             heir.wake()
 
+    def _wake_next(self, job: _Job[Any]) -> None:
+        """Let the next thread of a batch go on; one that was interrupted meanwhile is passed over."""
+        with self._mutex:
+            following, job.next = job.next, None
+            while following is not None and following.left:
+                left, following = following, following.next
+                left.next = None
+        if following is not None:
+            following.wake()
+
     def _abandon(self, job: _Job[Any]) -> None:
         """Take out the job of a thread that was interrupted while it waited."""
         with self._mutex:
+            job.left = True
             if job in self._queue:
                 self._queue.remove(job)
             leads = self._leader is job
+        self._wake_next(job)
         if leads:
             self._hand_on()
 
@@ -164,6 +181,8 @@ class SharedCommits:
         """Run all and commit; return False, with nothing kept, if it must be done one by one."""
         connection = self._connection
         with translated(self._name, self._timeout):
+            if batch[0].bulk is not None and all(job.bulk is batch[0].bulk for job in batch):
+                return _run_bulk(connection, batch[0].bulk, batch)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 kept = _run_all(connection, batch)
@@ -182,7 +201,7 @@ class SharedCommits:
 class _Job(Generic[T]):
     """One thread's work, and how it ended."""
 
-    __slots__ = ("bulk", "done", "error", "item", "raised", "result", "turn", "work")
+    __slots__ = ("bulk", "done", "error", "item", "left", "next", "raised", "result", "turn", "work")
 
     def __init__(self, work: Work[T], bulk: Bulk | None, item: Any) -> None:
         self.work = work
@@ -191,6 +210,8 @@ class _Job(Generic[T]):
         self.turn = threading.Lock()  # an event for one waiter, at a tenth of the cost
         self.turn.acquire()
         self.done = False
+        self.left = False
+        self.next: _Job[Any] | None = None
         self.result: T | None = None
         self.raised: Exception | None = None
         self.error: Exception | None = StorageError(
@@ -217,6 +238,16 @@ class _Job(Generic[T]):
         if self.error is not None:
             raise self.error
         return self.result  # type: ignore[return-value]
+
+
+def _run_bulk(connection: sqlite3.Connection, bulk: Bulk, batch: Sequence[_Job[Any]]) -> bool:
+    """Let `bulk` do all; return False if each has to be done by itself."""
+    kept = bulk(connection, [job.item for job in batch])
+    if not kept and len(batch) > 1:
+        return False
+    for job in batch:
+        job.result, job.error = kept, None
+    return True
 
 
 def _run_all(connection: sqlite3.Connection, batch: Sequence[_Job[Any]]) -> bool:

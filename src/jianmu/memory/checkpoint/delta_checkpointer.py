@@ -199,13 +199,16 @@ class DeltaCheckpointer(DeltaHistory):
     def _try_advance(self, thread_id: str, key: bytes, place: Place, rows: Sequence[Row]) -> bool:
         """Write the rows; False if the thread is not at `place` any more."""
         condition, values = self._right(self._leases.get(key))
-        if self._advance(key, place, rows, condition, values):
+        if self._advance(key, place, rows, condition, values) or self._is_in(key, rows[0]):
             return True
         self._write(lambda session: self._explain_refusal(session, thread_id, key))
+        return False
+
+    def _is_in(self, key: bytes, row: Row) -> bool:
+        """Whether a row was written after all: the answer was lost, or one beside it failed."""
         sql = "SELECT sum, body FROM jianmu_step WHERE thread = ? AND step = ?"
-        found = self._read(lambda session: session.rows(sql, key, rows[0].step))
-        # Written after all, by an attempt whose answer was lost with the connection.
-        return bool(found) and (found[0][0], found[0][1]) == (rows[0].sum, rows[0].body)
+        found = self._read(lambda session: session.rows(sql, key, row.step))
+        return bool(found) and (found[0][0], found[0][1]) == (row.sum, row.body)
 
 
 def _cost(read: Read) -> int:

@@ -24,13 +24,10 @@ __all__ = ["SqliteCheckpointer"]
 T = TypeVar("T")
 
 _APPLICATION_ID = 0x6A6D636B  # "jmck"
-_CAN_ADVANCE_ALL = sqlite3.sqlite_version_info >= (3, 33)  # which brought UPDATE ... FROM
 _TYPES = {"bytes": "BLOB", "int": "INTEGER", "real": "REAL", "text": "TEXT", "clustered": "WITHOUT ROWID"}
 
-Moved = tuple[bytes, int, int, object, int]
-"""Thread, incarnation, step before, fence, and step of a save."""
-Kept = tuple[object, ...]
-"""The columns of its row."""
+Item = tuple[object, ...]
+"""Of a save: thread, incarnation, newest step and fence that must be found, then the columns of its row."""
 
 
 class SqliteCheckpointer(DeltaCheckpointer):
@@ -92,22 +89,18 @@ class SqliteCheckpointer(DeltaCheckpointer):
     def _advance(
         self, key: bytes, place: Place, rows: Sequence[Row], condition: str, values: Sequence[object]
     ) -> bool:
-        def work(connection: sqlite3.Connection) -> bool:
-            return _advance(connection, key, place, rows, condition, values)
+        row, *parts = rows
+        item = _item(key, place, row, values)
 
-        if len(rows) > 1 or not _CAN_ADVANCE_ALL:
-            return self._file.write(work)
-        row, fence = rows[0], values[0] if values else None
-        item = ((key, place.incarnation, place.step, fence, row.step), (key, *row[:6]))
-        return self._file.write(work, bulk=_advance_all, item=item)
+        def work(connection: sqlite3.Connection) -> bool:
+            return _advance_all(connection, [item]) and _add_parts(connection, key, parts)
+
+        return self._file.write(work, bulk=None if parts else _advance_all, item=item)
 
     def _advance_promptly(
         self, key: bytes, place: Place, row: Row, condition: str, values: Sequence[object]
     ) -> bool:
-        moved = self._file.try_write(
-            lambda connection: _advance(connection, key, place, [row], condition, values)
-        )
-        return bool(moved)
+        return bool(self._file.try_write(_advance_all, _item(key, place, row, values)))
 
     def _reclaim(self) -> None:
         self._file.shrink()
@@ -116,44 +109,33 @@ class SqliteCheckpointer(DeltaCheckpointer):
         return is_damage(error)
 
 
-def _advance(
-    connection: sqlite3.Connection,
-    key: bytes,
-    place: Place,
-    rows: Sequence[Row],
-    condition: str,
-    values: Sequence[object],
-) -> bool:
-    row = rows[0]
-    move = (
-        f"UPDATE jianmu_thread SET step = ? WHERE thread = ? AND incarnation = ? AND step = ? AND {condition}"
-    )
-    moved = connection.execute(move, (row.step, key, place.incarnation, place.step, *values))
-    if moved.rowcount != 1:
-        return False
-    connection.execute("INSERT INTO jianmu_step VALUES (?, ?, ?, ?, ?, ?, ?)", (key, *row[:6]))
-    for part in rows[1:]:
-        connection.execute(
-            "INSERT INTO jianmu_part VALUES (?, ?, ?, ?, ?, ?)",
-            (key, part.step, part.part, part.before, part.sum, part.body),
-        )
-    return True
+def _item(key: bytes, place: Place, row: Row, fence: Sequence[object]) -> Item:
+    return (key, place.incarnation, place.step, fence[0] if fence else None, *row[:6])
 
 
-def _advance_all(connection: sqlite3.Connection, items: Sequence[tuple[Moved, Kept]]) -> bool:
-    """Do `_advance` for the threads of many writers in two statements; False if one of them may not."""
-    moves = ", ".join(["(?, ?, ?, ?, ?)"] * len(items))
-    moved = connection.execute(
-        f"UPDATE jianmu_thread SET step = new.column5 FROM (VALUES {moves}) AS new "
-        "WHERE thread = new.column1 AND incarnation = new.column2 AND step = new.column3 AND CASE "
-        f"WHEN new.column4 IS NULL THEN {FREE} ELSE fence = new.column4 END",
-        [value for move, _ in items for value in move],
+def _advance_all(connection: sqlite3.Connection, items: Sequence[Item]) -> bool:
+    """Put in a row for each writer whose thread is where it thinks and whose right holds; whether all are in.
+
+    A trigger moves the thread on. One statement, which needs no transaction: other threads run Python while
+    it works and flushes.
+    """
+    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"] * len(items))
+    done = connection.execute(
+        "INSERT INTO jianmu_step (thread, step, before, base, saved, sum, body) "
+        "SELECT thread, column5, column6, column7, column8, column9, column10 "
+        f"FROM (VALUES {values}) JOIN jianmu_thread ON thread = column1 "
+        "AND incarnation = column2 AND step = column3 "
+        f"AND CASE WHEN column4 IS NULL THEN {FREE} ELSE fence = column4 END",
+        [value for item in items for value in item],
     )
-    if moved.rowcount != len(items):
-        return False
-    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * len(items))
-    sql = f"INSERT INTO jianmu_step VALUES {rows}"
-    connection.execute(sql, [value for _, row in items for value in row])
+    return done.rowcount == len(items)
+
+
+def _add_parts(connection: sqlite3.Connection, key: bytes, parts: Sequence[Row]) -> bool:
+    connection.executemany(
+        "INSERT INTO jianmu_part (thread, step, part, before, sum, body) VALUES (?, ?, ?, ?, ?, ?)",
+        [(key, part.step, part.part, part.before, part.sum, part.body) for part in parts],
+    )
     return True
 
 
@@ -184,8 +166,8 @@ def _migration(statements: Sequence[str]) -> Callable[[sqlite3.Connection], None
 def _uncluster(connection: sqlite3.Connection) -> None:
     """Let rows lie in the order in which they came, found by an index on the key.
 
-    In a tree of rows ordered by thread every save parts a page somewhere, and a row of a kilobyte takes a page
-    of its own: five pages a save instead of one and a half.
+    In a tree of rows ordered by thread every save parts a page somewhere, and a row of a kilobyte takes a
+    page of its own: five pages a save instead of one and a half.
     """
     for name in ("jianmu_step", "jianmu_part", "jianmu_journal"):
         ((sql,),) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchall()
@@ -193,3 +175,7 @@ def _uncluster(connection: sqlite3.Connection) -> None:
         connection.execute(sql.replace("WITHOUT ROWID", ""))
         connection.execute(f"INSERT INTO {name} SELECT * FROM clustered ORDER BY 1, 2, 3")
         connection.execute("DROP TABLE clustered")
+    connection.execute(
+        "CREATE TRIGGER jianmu_move AFTER INSERT ON jianmu_step "
+        "BEGIN UPDATE jianmu_thread SET step = new.step WHERE thread = new.thread; END"
+    )
