@@ -315,8 +315,8 @@ def test_work_of_one_kind_is_done_together_and_one_by_one_when_that_fails(tmp_pa
     def bulk(connection: sqlite3.Connection, items: Sequence[int]) -> bool:
         together.append(len(items))
         values = ", ".join(["(?)"] * len(items))
-        sql = f"INSERT OR IGNORE INTO item (n) SELECT column1 FROM (VALUES {values}) WHERE column1 NOT IN (13, 15)"
-        return connection.execute(sql, items).rowcount == len(items)
+        sql = f"INSERT OR IGNORE INTO item (n) SELECT column1 FROM (VALUES {values})"
+        return connection.execute(f"{sql} WHERE column1 NOT IN (13, 15)", items).rowcount == len(items)
 
     def write(item: int) -> None:
         refused[item] = not file.write(lambda connection: bulk(connection, [item]), bulk=bulk, item=item)

@@ -21,6 +21,7 @@ _MAX_DEPTH = 500  # what both JSON readers take, however deep the stack already 
 _LARGEST_INT_BITS = 14_000  # Python's JSON refuses to read ints of more than 4,300 digits
 _PART_BYTES = 2**16  # what a process allocates without asking the system for new pages each time
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_SHORT = _SCALARS - {int}
 
 Path = tuple[str | int, ...]
 
@@ -50,17 +51,17 @@ class Content:
         metadata: Mapping[str, Any] | None,
         before: Content | None = None,
     ) -> None:
-        old: dict[str, Any] = before._rest if before else {}
+        known: dict[str, Any] = before._rest if before else {"tree": None, "runtime_metadata": None}
         try:
             self._state: Any = state
             if not isinstance(state, StateDump):
-                known = before._state if before and not isinstance(before._state, StateDump) else None
-                self._state = _freeze(dict(state), ("state",), known)
+                old = before._state if before and not isinstance(before._state, StateDump) else None
+                self._state = _frozen(dict(state), "state", old)
             tree = None if tree is None else dict(tree)
             self._rest: dict[str, Any] = {
-                "tree": _freeze(tree, ("tree",), old.get("tree")),
-                "runtime_metadata": _freeze(
-                    dict(metadata or {}), ("runtime_metadata",), old.get("runtime_metadata")
+                "tree": _frozen(tree, "tree", known["tree"]),
+                "runtime_metadata": _frozen(
+                    dict(metadata or {}), "runtime_metadata", known["runtime_metadata"]
                 ),
             }
         except RecursionError as error:
@@ -92,7 +93,7 @@ class Content:
 
     def _plain_state(self) -> Any:
         if isinstance(self._state, StateDump):
-            return _freeze(self._state.copy(), ("state",), None)
+            return _frozen(self._state.copy(), "state", None)
         return self._state
 
 
@@ -121,36 +122,43 @@ def from_text(text: bytes) -> Any:
         return json.loads(text)  # deeper, or with half a surrogate pair
 
 
-def _freeze(value: Any, path: Path, known: Any) -> Any:
+def _frozen(value: Any, name: str, known: Any) -> Any:
     """Return the frozen form of `value`; `known` is the frozen form that it had at the step before."""
-    kind = type(value)
-    if kind in _SCALARS:
-        _check(value, path)
-        return value
-    if len(path) > _MAX_DEPTH:
-        raise EncodeError(f"is nested deeper than {_MAX_DEPTH} levels", path[:5])
-    if isinstance(value, dict):
-        old = known if isinstance(known, dict) else {}
-        frozen = {}
-        for key, item in value.items():
-            _check_key(key, path)
-            frozen[key] = _freeze(item, (*path, key), old.get(key))
-        return frozen
-    if isinstance(value, list):
-        return _freeze_list(value, path, known)
-    _check(value, path)
-    return value
-
-
-def _freeze_list(value: list[Any], path: Path, known: Any) -> _ListText:
     try:
-        text = to_text(value)
+        return _freeze(value, known, 1)
     except EncodeError as error:
-        _check(value, path)  # names the place, if it is one value that cannot be stored
-        raise EncodeError(error.reason, path) from error
+        _check(value, (name,))  # names the place, if it is one value that cannot be stored
+        raise EncodeError(error.reason, (name,)) from error
+
+
+def _freeze(value: Any, known: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind in _SHORT or (kind is int and value.bit_length() <= _LARGEST_INT_BITS):
+        return value
+    if depth <= _MAX_DEPTH:
+        if isinstance(value, dict):
+            return _freeze_dict(value, known if isinstance(known, dict) else {}, depth + 1)
+        if isinstance(value, list):
+            return _freeze_list(value, known, depth)
+    raise EncodeError("cannot be stored")
+
+
+def _freeze_dict(value: dict[Any, Any], known: dict[str, Any], depth: int) -> dict[str, Any]:
+    frozen: dict[str, Any] = {}
+    for key, item in value.items():
+        if type(key) is not str:
+            raise EncodeError("cannot be stored")
+        frozen[key] = item if type(item) in _SHORT else _freeze(item, known.get(key), depth)
+    return frozen
+
+
+def _freeze_list(value: list[Any], known: Any, depth: int) -> _ListText:
+    text = to_text(value)
     start = known.length if isinstance(known, _ListText) and _grew(known.text, text) else 0
-    for index in range(start, len(value)):
-        _check(value[index], (*path, index))
+    above = (0,) * depth
+    for item in value[start:]:
+        if type(item) not in _SHORT:
+            _check(item, above)
     return _ListText(text, len(value))
 
 
@@ -192,7 +200,7 @@ def _check_key(key: Any, path: Path) -> None:
 def _text(frozen: Any) -> bytes:
     if isinstance(frozen, _ListText):
         return frozen.text
-    if isinstance(frozen, dict):
+    if isinstance(frozen, dict) and not _SCALARS.issuperset(map(type, frozen.values())):
         return b"{%b}" % b",".join(b"%b:%b" % (to_text(key), _text(item)) for key, item in frozen.items())
     return to_text(frozen)
 
@@ -208,8 +216,6 @@ def _diff(old: Any, new: Any, path: Path, out: list[bytes]) -> None:
             tail = new.text[len(old.text) - 1 :].removeprefix(b",")
             out.append(b'["append",%b,[%b]' % (to_text(list(path)), tail))  # the tail closes its list
             return
-    elif type(old) is type(new) and old == new and (old != 0 or str(old) == str(new)):
-        return
     out.append(_change("set", path, new))
 
 
@@ -221,11 +227,19 @@ def _diff_dict(old: dict[str, Any], new: dict[str, Any], path: Path, out: list[b
             return False
         out.extend(_change("del", (*path, key)) for key in old if key not in new)
     for key, value in new.items():
-        if key in old:
-            _diff(old[key], value, (*path, key), out)
-        else:
+        if key not in old:
             out.append(_change("set", (*path, key), value))
+        elif not _same(old[key], value):
+            _diff(old[key], value, (*path, key), out)
     return True
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two scalars are the same, also in kind and in the sign of a zero."""
+    if old is new:
+        return True
+    kind = type(new)
+    return kind in _SCALARS and kind is type(old) and old == new and (old != 0 or str(old) == str(new))
 
 
 def _change(op: str, path: Path, *value: Any) -> bytes:
