@@ -9,25 +9,22 @@ import pytest
 
 from jianmu.errors import CheckpointError, StorageError
 from jianmu.memory import SqliteCheckpointer
+from tests.samples.sqlite_checkpoints.make import envelope, version
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "sqlite_checkpoints" / "format1.db"
-
-
-def envelope(step: int) -> dict[str, object]:
-    return {
-        "step": step,
-        "state": {
-            "messages": [{"role": "user", "content": f"你好 {number}"} for number in range(step)],
-            "mood": "calm",
-        },
-        "tree": {"0": "RUNNING", "0/1": "SUCCESS"},
-        "runtime_metadata": {"ticks": step},
-    }
+SAMPLES = Path(__file__).parents[1] / "samples" / "sqlite_checkpoints"
+NEWEST = SAMPLES / "format3.db"
 
 
-def test_the_first_format_is_read_and_continued(tmp_path: Path) -> None:
+def test_the_newest_format_has_its_sample(tmp_path: Path) -> None:
+    SqliteCheckpointer(tmp_path / "c.db").close()
+    newest = f"format{version(tmp_path / 'c.db')}.db"
+    assert newest == NEWEST.name, "run python -m tests.samples.sqlite_checkpoints.make"
+
+
+@pytest.mark.parametrize("sample", ["format1.db", "format2.db", "format3.db"])
+def test_each_stored_format_is_read_and_continued(sample: str, tmp_path: Path) -> None:
     path = tmp_path / "c.db"
-    shutil.copy(SAMPLE, path)
+    shutil.copy(SAMPLES / sample, path)
     with SqliteCheckpointer(path) as store:
         assert [store.get_checkpoint("session-42", step=step) for step in range(1, 6)] == [
             envelope(step) for step in range(1, 6)
@@ -40,7 +37,7 @@ def test_the_first_format_is_read_and_continued(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", range(4))
 def test_no_flipped_byte_of_the_file_gives_another_state_or_none(start: int, tmp_path: Path) -> None:
-    whole = SAMPLE.read_bytes()
+    whole = NEWEST.read_bytes()
     seen = {"whole": 0, "error": 0}
     for place in range(start * 31, len(whole), 124):
         damaged = bytearray(whole)
