@@ -29,6 +29,7 @@ Catch `JianmuError` to catch them all::
     │   ├── StalledError                    RUNNING, and nothing left that could wake it
     │   ├── LivelockError                   a tree that keeps ticking itself
     │   ├── UnknownQuestionError            an answer to a question that is not open
+    │   ├── StoredLeafError                 why a leaf failed in an earlier call, as it was saved
     │   └── ApprovalPendingError            a new turn while the one before waits for a person
     ├── LongTermMemoryError
     │   ├── MemoryNotFoundError (LookupError)   no such memory
@@ -84,6 +85,7 @@ __all__ = [
     "StateValidationError",
     "StateVersionError",
     "StorageError",
+    "StoredLeafError",
     "ThreadBusyError",
     "ToolArgumentError",
     "ToolError",
@@ -246,6 +248,22 @@ class LivelockError(RunError):
 
 class UnknownQuestionError(RunError):
     """An answer to a question that is not open."""
+
+
+class StoredLeafError(RunError):
+    """Why a leaf failed in an earlier call: the type and message of its exception, as they were saved.
+
+    Args:
+        kind: The name of the exception's class.
+        message: Its message, perhaps cut short.
+        path: The leaf's index path.
+    """
+
+    def __init__(self, kind: str, message: str, *, path: str) -> None:
+        super().__init__(f"{kind}: {message}" if message else kind)
+        self.kind = kind
+        self.message = message
+        self.path = path
 
 
 class ApprovalPendingError(RunError):

@@ -541,6 +541,13 @@ async def test_a_thread_goes_on_when_the_tree_has_changed_between_turns(tmp_path
     assert (await agent.run(answers={result.pending[0].id: True})).text == "two"
 
 
+async def test_a_message_sent_again_after_the_tree_has_changed_gets_its_answer_again(tmp_path: Path) -> None:
+    checkpointer = FileCheckpointer(tmp_path)
+    first = await ReActAgent(ScriptedChatModel(["one"]), checkpointer=checkpointer).run("a", message_id="1")
+    again = await Longer(ScriptedChatModel([]), checkpointer=checkpointer).run("a", message_id="1")
+    assert (again.text, again.messages) == (first.text, first.messages)
+
+
 async def test_a_changed_tree_is_refused_in_the_middle_of_a_turn(tmp_path: Path) -> None:
     checkpointer = FileCheckpointer(tmp_path)
     await Longer(ScriptedChatModel(["one"]), checkpointer=checkpointer).run("a")

@@ -169,14 +169,16 @@ async def test_a_node_in_two_places_is_refused() -> None:
         await run(Sequence("s", True, [decorators.PassThrough("p", leaf), decorators.PassThrough("p", leaf)]))
 
 
-async def test_a_finished_run_may_go_on_with_another_tree() -> None:
+async def test_a_finished_run_may_go_on_with_another_tree_but_its_result_is_not_the_other_ones() -> None:
     @node
     async def count(ctx: LeafContext) -> dict[str, int]:
         return {"n": ctx.state.n + 1}
 
     checkpointer = InMemoryCheckpointer()
     await run(Sequence("s", True, [count()]), checkpointer)
-    stored = await run(Sequence("t", True, [count(), count()]), checkpointer)
-    assert (stored.ticks, stored.status, stored.state.n) == (0, Status.SUCCESS, 1)
+    before = checkpointer.get_checkpoint("default")
+    with pytest.raises(TreeChangedError, match=r"'default'.*'s'.*'t'.*had ended.*stored result.*input_data="):
+        await run(Sequence("t", True, [count(), count()]), checkpointer)
+    assert checkpointer.get_checkpoint("default") == before
     grown = await run(Sequence("t", True, [count(), count()]), checkpointer, input_data={"n": 5})
     assert (grown.status, grown.state.n) == (Status.SUCCESS, 7)

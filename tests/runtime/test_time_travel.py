@@ -18,6 +18,7 @@ from jianmu.errors import (
     CheckpointNotFoundError,
     ConfigError,
     JianmuError,
+    StateValidationError,
 )
 from jianmu.memory import SqliteCheckpointer
 from jianmu.memory.checkpoint.file import FileCheckpointer
@@ -202,3 +203,66 @@ async def test_a_damaged_newest_step_can_be_cut_off_by_a_run(tmp_path: Path) -> 
         )
     assert result.state.log == ["a", "b", "c"]
     assert len(set(keys)) == len(keys)
+
+
+async def test_input_at_an_earlier_step_changes_the_state_that_goes_on(checkpointer: Any) -> None:
+    first = await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    step = step_after_a(checkpointer)
+    fork = await runner([]).run(
+        {"answer": "other", "log": ["changed"]},
+        checkpointer=checkpointer,
+        thread_id="t",
+        from_step=step,
+        fork_to="u",
+    )
+    assert fork.state == State(log=["a", "changed", "b", "c"], answer="other")
+    stored = await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    assert stored.state == first.state
+    cut = await runner([]).run(
+        State(answer="third"), checkpointer=checkpointer, thread_id="t", from_step=step, truncate=True
+    )
+    assert cut.state == State(log=["a", "b", "c"], answer="third")
+
+
+async def test_input_at_an_earlier_step_is_saved_before_a_leaf_goes_on(checkpointer: Any) -> None:
+    await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    seen: list[str] = []
+
+    @node
+    async def say(ctx: LeafContext, what: str) -> dict[str, Any]:
+        seen.append(checkpointer.get_checkpoint("u")["state"]["answer"])
+        return {"log": [what]}
+
+    say._function.__qualname__ = "runner.<locals>.say"  # the same tree as `runner` makes
+    again = ReactiveRunner(Sequence("s", True, [say("a"), say("b"), say("c")]), StateManager(State))
+    await again.run(
+        {"answer": "new"},
+        checkpointer=checkpointer,
+        thread_id="t",
+        from_step=step_after_a(checkpointer),
+        fork_to="u",
+    )
+    assert seen == ["new", "new"]
+
+
+async def test_input_that_the_schema_refuses_leaves_no_fork_and_cuts_nothing(checkpointer: Any) -> None:
+    await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    before = everything_in(checkpointer)
+    step = step_after_a(checkpointer)
+    finished = max(each.step for each in checkpointer.list_checkpoints("t"))
+    for options in ({"from_step": step, "truncate": True}, {"from_step": step, "fork_to": "u"}):
+        with pytest.raises(StateValidationError, match="nonsense"):
+            await runner([]).run({"nonsense": 1}, checkpointer=checkpointer, thread_id="t", **options)
+    with pytest.raises(StateValidationError, match="nonsense"):
+        await runner([]).run(
+            {"nonsense": 1}, checkpointer=checkpointer, thread_id="t", from_step=finished, fork_to="u"
+        )
+    assert everything_in(checkpointer) == before
+
+
+async def test_a_fork_without_a_step_begins_at_the_newest(checkpointer: Any) -> None:
+    first = await runner([]).run(checkpointer=checkpointer, thread_id="t")
+    copied = await runner([]).run(checkpointer=checkpointer, thread_id="t", fork_to="u")
+    assert (copied.ticks, copied.state) == (0, first.state)
+    again = await runner([]).run({}, checkpointer=checkpointer, thread_id="t", fork_to="v")
+    assert again.state.log == ["a", "b", "c"] * 2

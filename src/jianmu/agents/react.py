@@ -48,6 +48,7 @@ from jianmu.runtime import (
     RunResult,
     Selector,
     Sequence,
+    Status,
     SuspensionMode,
 )
 from jianmu.skills import Skill, create_skill_tools
@@ -350,8 +351,11 @@ class ReActAgent:
             return await under_way
         except TreeChangedError:
             stored = await self.stored_turn(thread_id)
-            if data is None or stored is None or stored.unfinished:
+            if stored is None or stored.unfinished or answers:
                 raise
+        if data is None:  # the turn is over, and its answer needs no tree
+            status = Status.SUCCESS if stored.state.error is None else Status.FAILURE
+            return RunResult(status, "completed", step=0, ticks=0, pending=(), state=stored.state)
         # Between two turns a tree may change: no place in it is lost, and the state goes on.
         kept = {name: getattr(stored.state, name) for name in type(stored.state).model_fields}
         messages = [*kept["messages"], *data.get("messages", ())]

@@ -37,14 +37,15 @@ class Activity:
     Args:
         session: The run it belongs to.
         leaf: Its leaf.
+        context: What its code gets to see of the run.
     """
 
-    def __init__(self, session: Session, leaf: AsyncNode) -> None:
+    def __init__(self, session: Session, leaf: AsyncNode, context: type[LeafContext] = LeafContext) -> None:
         self._session = session
         self._leaf = leaf
         self.path = path = session.index.path_of[id(leaf)]
         self.number = leaf.activation
-        self.ctx = LeafContext(session, leaf, path)
+        self.ctx = context(session, leaf, path)
         self.task: asyncio.Task[LeafReturn] | None = None
         self.cancelled = False
         self.taken = False

@@ -8,19 +8,23 @@ import inspect
 import json
 import typing
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
 from jianmu.codec import Codec
 from jianmu.errors import RunError
+from jianmu.runtime.effect import Effect
+from jianmu.state.reading import refuse_assignment
 from jianmu.tools.ambient import current_idempotency_key
 
 if TYPE_CHECKING:
     from jianmu.runtime.leaf import AsyncNode
     from jianmu.runtime.session import Session
 
-__all__ = ["LeafContext"]
+__all__ = ["ConditionContext", "LeafContext"]
 
 T = TypeVar("T")
+
+_STATE_REMEDY = "call ctx.update({'{name}': ...}), or return {'{name}': ...} from the leaf"
 
 
 class LeafContext:
@@ -43,11 +47,15 @@ class LeafContext:
         self._closed = False
         self._asked = 0
         self._locks: dict[str, asyncio.Lock] = {}
+        self._effects: dict[str, Effect] = {}
 
     @property
     def state(self) -> Any:
-        """The committed state with this leaf's own buffered updates; do not change it, use `update`."""
-        return self._session.preview(self.updates)
+        """The committed state with this leaf's own buffered updates: a copy, so change it by `update`.
+
+        Assigning to one of its fields raises `StateError`. What is changed inside a field is lost.
+        """
+        return refuse_assignment(self._session.preview(self.updates), _STATE_REMEDY)
 
     def update(self, changes: Mapping[str, Any]) -> None:
         """Change the state when the leaf ends.
@@ -104,7 +112,8 @@ class LeafContext:
         same `idempotency_key`. An exception is not kept: the next attempt calls again.
 
         Args:
-            key: Names this effect within the leaf; the same key is the same effect.
+            key: Names this effect within the leaf; the same key is the same effect, so that a loop needs one
+                for each item.
             fn: A function or coroutine function; a blocking one belongs into ``asyncio.to_thread``.
             args: Its arguments.
             returns: The type of the answer; by default what `fn` is annotated to return, else plain data.
@@ -114,16 +123,21 @@ class LeafContext:
 
         Raises:
             EncodeError: The answer cannot be saved.
+            RunError: The key has the answer of another function, or of other arguments.
         """
         self._check_open()
         async with self._locks.setdefault(key, asyncio.Lock()):
             codec = _codec(fn, returns)
             journal = self._session.journal
             found, plain = journal.find(self.path, self.activation, f"once:{key}")
-            if not found:
+            effect = Effect(fn, args)
+            if found:
+                self._effects.setdefault(key, effect).check_same(effect, key, self.name)
+            else:
                 with self._session.leaves.effect_under_way():
                     plain = codec.encode(await self._call(key, fn, args))
                     await journal.append(self.path, self.activation, f"once:{key}", plain)
+                self._effects[key] = effect
             return codec.decode(plain)
 
     async def _call(self, key: str, fn: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -182,6 +196,32 @@ class LeafContext:
     def _check_open(self) -> None:
         if self._closed:
             raise RunError(f"leaf {self.name!r} has ended; its context can no longer be used")
+
+
+class ConditionContext(LeafContext):
+    """What a plain ``def`` sees: all but what it would have to wait for."""
+
+    def once(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        self._refuse("once")
+
+    def publish(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        self._refuse("publish")
+
+    def ask(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        self._refuse("ask")
+
+    def build_context(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse."""
+        self._refuse("build_context")
+
+    def _refuse(self, method: str) -> NoReturn:
+        raise RunError(
+            f"leaf {self.name!r} is a plain def, which cannot wait: make it `async def` and write "
+            f"`await ctx.{method}(...)`"
+        )
 
 
 def _codec(fn: Callable[..., Any], returns: Any) -> Codec:

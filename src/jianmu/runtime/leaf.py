@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 from py_trees.behaviour import Behaviour
 from py_trees.common import Status
 
-from jianmu.errors import RunError
+from jianmu.errors import ConfigError, RunError
 from jianmu.runtime.activity import Activity, LeafReturn
-from jianmu.runtime.ctx import LeafContext
+from jianmu.runtime.ctx import ConditionContext, LeafContext
 
 if TYPE_CHECKING:
     from jianmu.runtime.session import Session
@@ -146,13 +146,23 @@ class ConditionNode(AsyncNode):
 
     def update(self) -> Status:
         """Evaluate; RUNNING means: not yet, ask again at the next tick."""
-        activity = Activity(self._session, self)
+        activity = Activity(self._session, self, ConditionContext)
         args, kwargs = self._arguments
         try:
             result = self._function(activity.ctx, *args, **kwargs)
+            _refuse_coroutine(result, self.name)
         except Exception as error:  # noqa: BLE001 - a leaf may raise anything
             return activity.fail(error)
         return Status.RUNNING if result is Status.RUNNING else activity.conclude(result)
+
+
+def _refuse_coroutine(result: object, name: str) -> None:
+    if inspect.iscoroutine(result):
+        result.close()
+        raise RunError(
+            f"leaf {name!r} is a plain def and returned a coroutine, for which a condition cannot wait; make "
+            "it `async def` and await there"
+        )
 
 
 def _qualified_name(function: Callable[..., Any]) -> str:
@@ -201,6 +211,9 @@ def node(
 
     Returns:
         A factory: call it once for each place in the tree.
+
+    Raises:
+        ConfigError: It stands on something else than a function.
     """
     if function is None:
         return lambda function: _factory(function, name)
@@ -208,8 +221,15 @@ def node(
 
 
 def _factory(function: Callable[..., Any], name: str | None) -> LeafFactory[AsyncNode]:
+    given: object = function
+    if not callable(given) or inspect.isclass(given):
+        raise ConfigError(
+            f"@node makes leaves of a function `async def f(ctx)`, not of {given!r}; a name is given as "
+            "@node(name='...'), a class of leaves is made by subclassing AsyncNode"
+        )
     kind: type[AsyncNode] = FunctionNode if inspect.iscoroutinefunction(function) else ConditionNode
-    return LeafFactory(function, kind, name if name is not None else function.__name__)
+    default = str(getattr(function, "__name__", type(function).__name__))
+    return LeafFactory(function, kind, name if name is not None else default)
 
 
 class Ask(AsyncNode):

@@ -36,13 +36,14 @@ class RunOptions:
     truncate: bool
 
     def __post_init__(self) -> None:
-        if not self.thread_id:
+        if not self.thread_id or not isinstance(self.thread_id, str):
             raise ConfigError("thread_id must be a non-empty string")
+        self._check_data(self.input_data, self.answers)
         if type(self.interval) is not int or self.interval < 1:
             raise ConfigError(
                 f"checkpoint_interval must be a whole number of ticks, 1 or more; not {self.interval!r}"
             )
-        if self.max_ticks is not None and self.max_ticks < 1:
+        if self.max_ticks is not None and (type(self.max_ticks) is not int or self.max_ticks < 1):
             raise ConfigError(f"max_ticks must be 1 or more, or None; not {self.max_ticks!r}")
         for name, value, kind in (
             ("restore_policy", self.policy, RestorePolicy),
@@ -52,6 +53,17 @@ class RunOptions:
                 allowed = ", ".join(f"{kind.__name__}.{each.name}" for each in kind)
                 raise ConfigError(f"{name} must be one of {allowed}; not {value!r}")
         self._check_travel()
+
+    def _check_data(self, input_data: object, answers: object) -> None:
+        if input_data is not None and not isinstance(input_data, Mapping | BaseModel):
+            raise ConfigError(
+                f"input_data is of the kind {type(input_data).__name__}; pass a dict of state fields, an "
+                "instance of the schema, or None"
+            )
+        if not isinstance(answers, Mapping):
+            raise ConfigError(
+                f"answers is of the kind {type(answers).__name__}; pass a dict such as {{question.id: True}}"
+            )
 
     def _check_travel(self) -> None:
         if self.fork_to is not None and self.truncate:

@@ -56,12 +56,14 @@ class RunResult:
     Attributes:
         status: The root's status as of the last step: SUCCESS or FAILURE once completed, else RUNNING (or
             INVALID when not one tick was made).
-        outcome: ``"completed"``, ``"suspended"``, ``"max_ticks"`` or ``"cancelled"``.
+        outcome: ``"completed"`` (the root ended, be it with SUCCESS or FAILURE), ``"suspended"``,
+            ``"max_ticks"`` or ``"cancelled"``.
         step: The last step, strictly increasing over the thread's life.
         ticks: How many ticks this call made.
         pending: The questions still open.
         state: The committed state, an instance of the schema.
-        errors: The last exception of each leaf that failed by one in this call, by index path.
+        errors: The last exception of each leaf that failed by one in this round, by index path; those of an
+            earlier call are `StoredLeafError` with the type and message that were saved, the latest 20.
     """
 
     status: Status

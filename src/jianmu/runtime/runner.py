@@ -15,8 +15,8 @@ from py_trees.common import Status
 from jianmu.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
-    ConfigError,
     RunError,
+    StateError,
     UnknownQuestionError,
 )
 from jianmu.events import RuntimeEventBus
@@ -24,7 +24,9 @@ from jianmu.memory.checkpoint.arguments import no_such_step
 from jianmu.memory.checkpoint.base import CheckpointerProtocol
 from jianmu.memory.checkpoint.factory import create_checkpointer
 from jianmu.project import RuntimeCheckpointConfig
+from jianmu.runtime.arguments import check_checkpointer, check_composites, check_runner
 from jianmu.runtime.hold import ThreadHold
+from jianmu.runtime.mismatch import state_refused, tree_changed
 from jianmu.runtime.options import InputData, RunOptions
 from jianmu.runtime.result import Outcome, Question, RestorePolicy, RunResult, SuspensionMode
 from jianmu.runtime.schedule import calls_for_tick
@@ -65,6 +67,10 @@ class ReactiveRunner:
         config: The checkpoint settings that hold when `run` is given none.
         context: A ContextBuilder for `ctx.build_context`.
         tick_period: Seconds after which to tick though nothing happened, for nodes that poll; None = never.
+
+    Raises:
+        ConfigError: An argument of the wrong kind, or a composite whose arguments slipped; the message has
+            the call to write.
     """
 
     livelock_after = 1_000
@@ -81,8 +87,8 @@ class ReactiveRunner:
         context: Any = None,
         tick_period: float | None = None,
     ) -> None:
-        if tick_period is not None and not tick_period > 0:
-            raise ConfigError(f"tick_period must be more than 0 seconds, or None; not {tick_period!r}")
+        check_runner(root, state_manager, event_bus, config, tick_period)
+        check_composites(root, whole=False)
         self.root = root
         self.state_manager = state_manager
         self.event_bus = event_bus if event_bus is not None else RuntimeEventBus()
@@ -113,7 +119,8 @@ class ReactiveRunner:
 
         Args:
             input_data: First values of the state. Ignored while an unfinished run goes on; on a finished one
-                it starts a new round.
+                it starts a new round, also when it is ``{}``. With `from_step` or `fork_to` it updates the
+                state of that step.
             checkpointer: Keeps the thread's steps; None = as the config says, by default nowhere.
             thread_id: The thread, any non-empty string.
             checkpoint_interval: Save every so many ticks; None = as the config says, by default 1.
@@ -122,17 +129,21 @@ class ReactiveRunner:
             answers: Answers to open questions, by id.
             max_ticks: Return after so many ticks of this call.
             from_step: Go back to this step of the thread; needs `fork_to` or `truncate`.
-            fork_to: Leave the thread as it is and go on under this new id.
+            fork_to: Leave the thread as it is and go on under this new id; without `from_step` from its
+                newest step.
             truncate: Drop the steps after `from_step` and go on in place.
 
         Returns:
             How it ended (this method is awaited).
 
         Raises:
-            ConfigError: Arguments that do not fit together.
+            ConfigError: An argument of the wrong kind, arguments that do not fit together, or a composite
+                without children.
             ThreadBusyError: Another runner holds the thread.
             CheckpointNotFoundError: REQUIRED and no checkpoint, or no such step.
-            TreeChangedError: The tree is not the one that was saved.
+            TreeChangedError: The tree is not the one that was saved. A new round after a finished run may
+                have another.
+            StateValidationError: The schema refuses the saved state or `input_data`.
             UnsupportedNodeError: A node whose position cannot be saved.
             UnknownQuestionError: `answers` has an id that is not open.
             StalledError: RUNNING, and nothing left that could wake the tree.
@@ -145,12 +156,13 @@ class ReactiveRunner:
             interval=self._config.interval if checkpoint_interval is None else checkpoint_interval,
             policy=restore_policy,
             mode=suspension_mode,
-            answers=dict(answers or {}),
+            answers={} if answers is None else answers,
             max_ticks=max_ticks,
             from_step=from_step,
             fork_to=fork_to,
             truncate=truncate,
         )
+        check_checkpointer(checkpointer)
         ticket = _Ticket()
         self._tickets.add(ticket)
         return self._run(ticket, options, checkpointer)
@@ -250,6 +262,7 @@ class ReactiveRunner:
 
     def _open_session(self, store: ThreadStore) -> Session:
         index = TreeIndex(self.root)
+        check_composites(self.root, whole=True)
         if store.keeps:
             index.check_supported()
         return Session(
@@ -302,14 +315,16 @@ class ReactiveRunner:
         if not restored:
             self.state_manager.initialize(options.input_data)
             session.start_fresh()
+        elif session.finished or origin is not None:  # a run that just goes on was given its input before
+            self.state_manager.update(options.input_fields)
         for question_id, value in options.answers.items():
             session.questions.accept(question_id, value)
         if origin is not None:
             await self._travel(session.store, options)
         if restored and session.finished:
             if options.input_data is None:
+                session.tell_stored()
                 return self._result(session, "completed")
-            self.state_manager.update(options.input_fields)
             session.start_round()
         elif restored:
             await self._go_on(session)
@@ -428,8 +443,8 @@ class ReactiveRunner:
 
         Raises:
             CheckpointNotFoundError: There is none, and the policy is REQUIRED.
-            TreeChangedError: The tree is not the one that was saved, and the run had not ended.
-            StateValidationError: The saved state does not fit the schema.
+            TreeChangedError: The tree is not the one that was saved, unless a new round begins.
+            StateError: The saved state does not fit the schema.
         """
         envelope = await session.store.load() if origin is None else origin
         if envelope is None:
@@ -444,13 +459,17 @@ class ReactiveRunner:
         metadata, tree = dict(envelope["runtime_metadata"]), envelope["tree"] or {}
         runner = metadata.pop(RUNNER_KEY, {})
         position = runner.get("tree", {})
-        if tree.get("0") in (Status.SUCCESS.name, Status.FAILURE.name) and not session.index.matches(
-            position
-        ):
+        difference = session.index.difference(position)
+        if difference is not None:
+            ended = tree.get("0") in (Status.SUCCESS.name, Status.FAILURE.name)
+            if not ended or options.input_data is None:
+                raise tree_changed(difference, options.thread_id, ended=ended)
             # Nothing of a finished tree is needed but its result: the next round may have another tree.
             tree, position = {"0": tree["0"]}, {}
-        session.index.check_fingerprint(position)
-        self.state_manager.initialize(envelope["state"])
+        try:
+            self.state_manager.initialize(envelope["state"])
+        except StateError as error:
+            raise state_refused(error, options.thread_id, envelope["step"]) from error
         self.state_manager.restore_runtime_metadata(metadata)
         await session.load_metadata(runner)
         session.position.reset()

@@ -12,6 +12,7 @@ from py_trees.common import Status
 from jianmu.errors import RunError
 from jianmu.events import RuntimeEventBus
 from jianmu.runtime.activity import Activity
+from jianmu.runtime.failures import dump_failures, load_failures, message_of
 from jianmu.runtime.identity import RunIdentity
 from jianmu.runtime.journal import Journal
 from jianmu.runtime.leaf import AsyncNode
@@ -51,7 +52,8 @@ class Session:
         saved_step: The last step that was given to the back end.
         ticks: Ticks of this call.
         total_ticks: Ticks in the life of the thread.
-        errors: The last exception of each leaf that failed by one, by path.
+        errors: The last exception of each leaf that failed by one in this round, by path, the latest last; of
+            an earlier call what was saved of it.
         cancelled: Whether the run was asked to end.
         failure: What ends the run from outside, such as a lost lease.
     """
@@ -105,6 +107,7 @@ class Session:
         """Go on from a finished run: the next tick begins at the root."""
         self.identity.start_epoch()
         self._begin_timeline()
+        self.errors = {}
         self.schedule.due = True
 
     def _begin_timeline(self) -> None:
@@ -127,6 +130,8 @@ class Session:
             "questions": self.questions.dump(),
             "published": sorted([list(each) for each in self._published]),
         }
+        if self.errors:
+            own["errors"] = dump_failures(self.errors)
         if not self.store.has_journal:
             own["journal"] = self.journal.records
         return {**self.state_manager.dump_runtime_metadata(), RUNNER_KEY: own}
@@ -135,6 +140,7 @@ class Session:
         """Take up what `metadata` gave, the runner's part of the envelope's."""
         self.total_ticks = int(metadata.get("ticks", 0))
         self.schedule.due = bool(metadata.get("due", True))
+        self.errors = load_failures(metadata.get("errors", []))
         self._published = {(path, number, key) for path, number, key in metadata.get("published", [])}
         fork = metadata.get("thread_id", self.thread_id) != self.thread_id
         same_timeline = self.identity.load(metadata, fork=fork)
@@ -180,6 +186,20 @@ class Session:
         else:
             self.wake.add_from_any_thread("state")
 
+    def tell_stored(self) -> None:
+        """Log that this call runs nothing: whoever expects work to be done must not be left to wonder."""
+        status = self.index.root.status
+        logger.log(
+            logging.WARNING if status is Status.FAILURE else logging.INFO,
+            "thread %r had ended at step %d with %s: its stored result is returned and nothing is run. To "
+            "run again, pass input_data= ({} will do) for a new round on the same state, or another "
+            "thread_id, or call delete_thread(%r) on the checkpointer",
+            self.thread_id,
+            self.step,
+            status.name,
+            self.thread_id,
+        )
+
     # What leaves ask for
 
     def begin(self, leaf: AsyncNode) -> Activity:
@@ -212,11 +232,12 @@ class Session:
 
     def leaf_failed(self, path: str, leaf: AsyncNode, error: BaseException) -> None:
         """Keep and tell the error of a leaf."""
+        self.errors.pop(path, None)
         self.errors[path] = error
-        kind = type(error).__name__
-        logger.warning("leaf %s (%s) failed: %s", path, leaf.name, kind)
-        logger.debug("the leaf's traceback", exc_info=error)
-        details = {"path": path, "name": leaf.name, "error": kind, "message": str(error)}
+        kind, message = type(error).__name__, message_of(error)
+        where = f"leaf {path} ({leaf.name}) of thread {self.thread_id!r}"
+        logger.warning("%s failed: %s: %s", where, kind, message, exc_info=error)
+        details = {"path": path, "name": leaf.name, "error": kind, "message": message}
         self.emit("leaf.failed", {"thread_id": self.thread_id, **details})
 
     async def build_context(self, kwargs: dict[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from py_trees.behaviour import Behaviour
 from py_trees.common import Status
 
-from jianmu.errors import TreeChangedError, UnsupportedNodeError
+from jianmu.errors import UnsupportedNodeError
 from jianmu.runtime import kinds
 from jianmu.runtime.leaf import AsyncNode
 
@@ -78,24 +78,17 @@ class TreeIndex:
         memory = getattr(node, "memory", None)
         return f"{self.paths[i]} {kind} {node.name!r}" + ("" if memory is None else f" memory={bool(memory)}")
 
-    def matches(self, position: Mapping[str, Any]) -> bool:
-        """Whether this is the tree whose position was saved."""
-        return bool(position.get("fingerprint", self.fingerprint) == self.fingerprint)
-
-    def check_fingerprint(self, position: Mapping[str, Any]) -> None:
-        """Compare with the tree whose position was saved.
-
-        Raises:
-            TreeChangedError: With the first difference.
-        """
+    def difference(self, position: Mapping[str, Any]) -> str | None:
+        """Return the first difference from the tree whose position was saved, or None if it is this one."""
         saved: list[str] = position.get("fingerprint", self.fingerprint)
         for then, now in zip(saved, self.fingerprint, strict=False):
             if then != now:
-                raise TreeChangedError(_changed(f"saved was node {then}, now it is node {now}"))
+                return f"saved was node {then}, now it is node {now}"
         if len(saved) > len(self.fingerprint):
-            raise TreeChangedError(_changed(f"saved node {saved[len(self.fingerprint)]} is gone"))
+            return f"saved node {saved[len(self.fingerprint)]} is gone"
         if len(saved) < len(self.fingerprint):
-            raise TreeChangedError(_changed(f"node {self.fingerprint[len(saved)]} was not in the saved tree"))
+            return f"node {self.fingerprint[len(saved)]} was not in the saved tree"
+        return None
 
     def check_supported(self) -> None:
         """Refuse a tree whose position could not be saved.
@@ -131,10 +124,3 @@ class TreeIndex:
     def statuses(self) -> list[Status]:
         """The statuses at the last `mark`, in pre-order."""
         return self._statuses
-
-
-def _changed(difference: str) -> str:
-    return (
-        f"the tree is not the one that was saved: {difference}. Build the same tree to go on, or start "
-        "anew with another thread_id or restore_policy=RestorePolicy.NEVER"
-    )
