@@ -92,6 +92,15 @@ async def test_a_failing_leaf_is_logged_with_message_and_traceback(
     assert record.exc_info[2] is not None
 
 
+def test_the_traceback_of_a_leaf_in_run_sync_begins_with_the_leafs_own_error() -> None:
+    @node
+    async def explode(ctx: LeafContext) -> None:
+        raise ValueError("no room left")
+
+    result = ReactiveRunner(explode(), StateManager(State)).run_sync()
+    assert result.errors["0"].__context__ is None
+
+
 async def test_an_assignment_to_the_state_is_refused_with_the_right_call() -> None:
     @node
     async def assign(ctx: LeafContext) -> None:

@@ -176,8 +176,10 @@ class ReactiveRunner:
         try:
             asyncio.get_running_loop()
         except RuntimeError:
-            return asyncio.run(self.run(*args, **kwargs))
-        raise RunError("run_sync() was called inside a running event loop; use `await runner.run(...)`")
+            pass  # the run begins outside this block, or every error of a leaf would be chained to this one
+        else:
+            raise RunError("run_sync() was called inside a running event loop; use `await runner.run(...)`")
+        return asyncio.run(self.run(*args, **kwargs))
 
     @property
     def pending(self) -> tuple[Question, ...]:
