@@ -259,11 +259,14 @@ class StoredLeafError(RunError):
         path: The leaf's index path.
     """
 
-    def __init__(self, kind: str, message: str, *, path: str) -> None:
-        super().__init__(f"{kind}: {message}" if message else kind)
+    def __init__(self, kind: str, message: str, path: str) -> None:
+        super().__init__(kind, message, path)
         self.kind = kind
         self.message = message
         self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}" if self.message else self.kind
 
 
 class ApprovalPendingError(RunError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import operator
+import pickle
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,6 +86,7 @@ async def test_a_thread_that_failed_warns_and_gives_its_reason_again(
             "0/1",
         )
         assert str(error) == "ZeroDivisionError: the scale shows 0 kg"
+        assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 async def test_a_failed_thread_is_retried_from_its_root_by_input(checkpointer: Any) -> None:

@@ -266,3 +266,11 @@ async def test_a_fork_without_a_step_begins_at_the_newest(checkpointer: Any) -> 
     assert (copied.ticks, copied.state) == (0, first.state)
     again = await runner([]).run({}, checkpointer=checkpointer, thread_id="t", fork_to="v")
     assert again.state.log == ["a", "b", "c"] * 2
+
+
+async def test_a_run_that_just_goes_on_takes_no_input_but_its_fork_does(checkpointer: Any) -> None:
+    await runner([]).run(checkpointer=checkpointer, thread_id="t", max_ticks=2)
+    fork = await runner([]).run({"answer": "x"}, checkpointer=checkpointer, thread_id="t", fork_to="u")
+    assert fork.state == State(log=["a", "b", "c"], answer="x")
+    same = await runner([]).run({"answer": "x"}, checkpointer=checkpointer, thread_id="t")
+    assert same.state == State(log=["a", "b", "c"])

@@ -54,6 +54,6 @@ class Effect:
             return True
         pairs = zip(self._args, other._args, strict=True)
         return any(
-            isinstance(mine, _PLAIN) and isinstance(theirs, _PLAIN) and mine != theirs
+            isinstance(mine, _PLAIN) and isinstance(theirs, _PLAIN) and mine is not theirs and mine != theirs
             for mine, theirs in pairs
         )

@@ -37,7 +37,7 @@ def dump_failures(errors: Mapping[str, BaseException]) -> list[dict[str, str]]:
 def load_failures(saved: Iterable[Mapping[str, Any]]) -> dict[str, BaseException]:
     """Return what `dump_failures` gave as exceptions by path; the classes themselves are not looked up."""
     return {
-        str(each["path"]): StoredLeafError(str(each["error"]), str(each["message"]), path=str(each["path"]))
+        str(each["path"]): StoredLeafError(str(each["error"]), str(each["message"]), str(each["path"]))
         for each in saved
     }
 
