@@ -105,7 +105,7 @@ class ConfigError(JianmuError, ValueError):
 
 
 class MissingExtraError(JianmuError, ImportError):
-    """An optional package is not installed; the message is the install line.
+    """An optional package is not installed; the message says which extra of jianmu brings it.
 
     Args:
         feature: What was asked for, as the user knows it.
@@ -113,7 +113,10 @@ class MissingExtraError(JianmuError, ImportError):
     """
 
     def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs an optional package: pip install 'jianmu[{extra}]'")
+        super().__init__(
+            f"{feature} needs an optional package: install jianmu with the extra [{extra}]"
+            f" (in its checkout: pip install '.[{extra}]')"
+        )
         self.extra = extra
 
 

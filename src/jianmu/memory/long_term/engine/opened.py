@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["OpenedMemory"]
 
 
+def _has_items(tables: Tables) -> bool:
+    return bool(tables.all("SELECT 1 FROM memory_item LIMIT 1"))
+
+
 class OpenedMemory:
     """An open database with all that works on it; `EngineMemory` tells the arguments."""
 
@@ -41,7 +45,7 @@ class OpenedMemory:
         self._new_id = new_id
         self._analyzer = Analyzer()
         recorded = database.read(lambda tables: tables.setting("embedder"))
-        self.embedder = choose(embedder, recorded)
+        self.embedder = choose(embedder, recorded, words_only=recorded is None and database.read(_has_items))
         recorded = database.read(lambda tables: tables.setting("token_embedder"))
         self.token_embedder = choose_late(late_interaction, recorded)
         self._words: tuple[Embedder | None, WordVectors | None] = (None, None)
