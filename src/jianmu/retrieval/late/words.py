@@ -15,27 +15,20 @@ import numpy as np
 import numpy.typing as npt
 
 from jianmu.retrieval.late.maxsim import max_sim
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.stopwords import ENGLISH
 from jianmu.retrieval.vectors import products
 
-__all__ = ["Saved", "WordVectors", "content_words", "has_unspaced", "word_id"]
+__all__ = ["Saved", "WordVectors", "content_words", "word_id"]
 
 _WORDS = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7ff\U00020000-\U000323af]"
-)
 _MOST_WORDS = 1_500
 """Words looked at in one text."""
 _LONGEST = 40
 
 Saved = Callable[[Sequence[int]], Mapping[int, bytes]]
 """Gives the vectors that are kept for these ids."""
-
-
-def has_unspaced(text: str) -> bool:
-    """Whether a script without spaces occurs (Chinese, Japanese, Korean, Thai, ...)."""
-    return _UNSPACED.search(text) is not None
 
 
 def content_words(text: str) -> list[str]:

@@ -14,6 +14,7 @@ from jianmu.memory.long_term.engine.items import Draft, Row
 from jianmu.memory.long_term.engine.late import LateQuestion, token_by_token, word_by_word
 from jianmu.memory.long_term.engine.searching import Question
 from jianmu.retrieval.embedders.base import Embedder, check_vectors
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.tokens import Analyzer
 
 if TYPE_CHECKING:
@@ -89,7 +90,6 @@ def token_vectors(rows: Sequence[Row | Draft], embedder: TokenEmbedder | None) -
     if embedder is None or not rows:
         return {}
     from jianmu.retrieval.late.tokens import check_tokens, pack_tokens
-    from jianmu.retrieval.late.words import has_unspaced
 
     texts = {embedding_key(row): [] if has_unspaced(row.content) else texts_to_embed(row) for row in rows}
     flat = [text for some in texts.values() for text in some]

@@ -62,7 +62,10 @@ class Draft:
 
 @dataclass(slots=True)
 class Row:
-    """One stored item; `content` and `metadata` are read only where they are needed."""
+    """One stored item; `content` and `metadata` are read only where they are needed.
+
+    `unspaced` tells whether a script without spaces occurs in the text.
+    """
 
     id: int
     uid: str
@@ -78,6 +81,7 @@ class Row:
     day: int
     dated: bool
     expires: float | None
+    unspaced: bool
     content: str = ""
     metadata: str = "{}"
     digest: bytes = b""

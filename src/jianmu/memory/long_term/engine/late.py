@@ -11,6 +11,7 @@ from jianmu.errors import EmbedderError
 from jianmu.memory.long_term.engine.ranking import Candidate
 from jianmu.memory.long_term.engine.spaces import Space
 from jianmu.memory.long_term.engine.tables import Tables
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.stopwords import ENGLISH
 from jianmu.retrieval.tokens import Analyzer
 
@@ -172,7 +173,6 @@ def token_by_token(query: str, analyzer: Analyzer, embedder: TokenEmbedder) -> T
         EmbedderError: The embedder returned what cannot be used.
     """
     from jianmu.retrieval.late.tokens import check_tokens
-    from jianmu.retrieval.late.words import has_unspaced
 
     if has_unspaced(query):
         return None

@@ -12,6 +12,7 @@ from jianmu.memory.long_term.engine.ranking import Candidate
 from jianmu.memory.long_term.engine.tables import Space, Tables, Version
 from jianmu.memory.long_term.engine.times import day_of
 from jianmu.retrieval.bm25 import QueryTerm, term_score
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.tokens import Analyzer
 
 if TYPE_CHECKING:
@@ -34,16 +35,22 @@ class PastText:
     vector: npt.NDArray[np.float32] | None
 
     def candidate(
-        self, terms: Iterable[QueryTerm], average: float, query: npt.NDArray[np.float32] | None
+        self,
+        terms: Iterable[QueryTerm],
+        average: float,
+        query: npt.NDArray[np.float32] | None,
+        *,
+        unspaced: bool,
     ) -> Candidate:
-        """The text with its scores."""
+        """The text with its scores for a question; `unspaced` tells of the question what it does of a row."""
         score = sum(
             term_score(term, self.counts[term.text], self.row.length, self.forms[term.text], average)
             for term in terms
             if term.text in self.counts
         )
         cosine = float(self.vector @ query) if self.vector is not None and query is not None else 0.0
-        return Candidate(self.row, own=score, context=score, vector=cosine)
+        foreign = self.row.unspaced != unspaced
+        return Candidate(self.row, own=score, context=score, vector=cosine, foreign=foreign)
 
 
 def past_texts(
@@ -100,6 +107,7 @@ def _row(space: Space, version: Version, id: int, length: int) -> Row:
         day=day_of(version.time),
         dated=True,
         expires=None,
+        unspaced=has_unspaced(version.content),
         content=version.content,
         metadata=version.metadata,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jianmu.errors import LongTermMemoryError, StorageError
 from jianmu.memory.long_term.engine.tables import FIRST_FORMAT
+from jianmu.retrieval.scripts import UNSPACED
 from jianmu.storage.postgres import PostgresConnection
 
 __all__ = ["migrate"]
@@ -76,10 +77,20 @@ _TOKENS = (
     )
     """,
 )
-_CHECKSUMS = tuple(
-    f"ALTER TABLE memory_{table} ADD COLUMN IF NOT EXISTS crc BIGINT" for table in ("item", "version")
+_CHECKSUMS_AND_SCRIPTS = (
+    "ALTER TABLE memory_item ADD COLUMN IF NOT EXISTS crc BIGINT",
+    "ALTER TABLE memory_version ADD COLUMN IF NOT EXISTS crc BIGINT",
+    "ALTER TABLE memory_item ADD COLUMN IF NOT EXISTS unspaced BOOLEAN NOT NULL DEFAULT false",
+    f"UPDATE memory_item SET unspaced = true WHERE content ~ '[{UNSPACED}]'",  # noqa: S608 - a constant
 )
-_MIGRATIONS: tuple[tuple[str, ...], ...] = ((), _TABLES, _WORDS, _VERSIONS_EXPIRE, _TOKENS, _CHECKSUMS)
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (),
+    _TABLES,
+    _WORDS,
+    _VERSIONS_EXPIRE,
+    _TOKENS,
+    _CHECKSUMS_AND_SCRIPTS,
+)
 
 
 def migrate(connection: PostgresConnection) -> None:

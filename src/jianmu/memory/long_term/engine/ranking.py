@@ -1,7 +1,9 @@
 """One ranking out of words, vectors and the conversation around each text. Pure: no database, no numpy.
 
 Every leg is divided by its best value and the legs are averaged by weight (a sum of scores, not of ranks:
-measured better on every set). Then a text gains when the question names its speaker or its date, when the
+measured better on every set). A text in another script than the question can share no word with it: its
+meaning alone counts as much as all legs of the others, else whatever is written like the question would stand
+before what answers it. Then a text gains when the question names its speaker or its date, when the
 texts beside it match, and when its session holds a good match.
 """
 
@@ -69,7 +71,8 @@ TOKEN_BY_TOKEN = replace(SEMANTIC, late=2.5)
 class Candidate:
     """One item on its way through the ranking.
 
-    `late` is None where nothing could be compared: the other legs then count for that one as well. What the
+    `late` is None where nothing could be compared: the other legs then count for that one as well. `foreign`
+    says that one of question and text is written without spaces between words, and the other is not. What the
     score is made of stands in `words` to `session`, before it was multiplied by `scale`.
     """
 
@@ -80,6 +83,7 @@ class Candidate:
     late: float | None = None
     date: bool = False
     speaker: bool = False
+    foreign: bool = False
     words: float = 0.0
     meaning: float = 0.0
     neighbours: float = 0.0
@@ -148,7 +152,9 @@ def _base_scores(candidates: Iterable[Candidate], weights: Weights) -> float:
     for one in everyone:
         one.words = own * one.own + context * one.context
         one.meaning = vector * one.vector if one.vector > 0 else 0.0
-        if top_late > 0:
+        if one.foreign and weights.vector:
+            one.meaning *= total / weights.vector
+        elif top_late > 0:
             one.meaning += _late_share(one.late, one.words + one.meaning, top_late, weights.late / total)
         base = one.words + one.meaning
         if one.date:

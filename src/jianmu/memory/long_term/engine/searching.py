@@ -29,6 +29,7 @@ from jianmu.memory.long_term.engine.times import to_date
 from jianmu.retrieval.bm25 import K1, POSTING_SIZE, LexicalScores, QueryTerm, idf, score_postings
 from jianmu.retrieval.dates import DateMention, DateSpan, date_mentions, date_terms
 from jianmu.retrieval.relative_dates import relative_dates
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.tokens import Analyzer
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Question:
         ceiling: Cosine of the same thing said twice.
         late: The question word by word, or None.
         optional: Terms that count where they occur and are not missed where they do not.
+        unspaced: Whether a script without spaces occurs in it.
     """
 
     terms: dict[str, int]
@@ -66,6 +68,7 @@ class Question:
     ceiling: float = 1.0
     late: LateQuestion | None = None
     optional: dict[str, int] = field(default_factory=dict)
+    unspaced: bool = False
 
     @classmethod
     def of(cls, analyzer: Analyzer, query: str, today: date) -> Question:
@@ -75,7 +78,7 @@ class Question:
         terms = analyzer.query_terms(query)
         for mention in dates:
             terms.update(dict.fromkeys(date_terms(mention), 0))
-        return cls(terms, dates, optional=analyzer.other_forms(query))
+        return cls(terms, dates, optional=analyzer.other_forms(query), unspaced=has_unspaced(query))
 
 
 class Searcher:
@@ -127,7 +130,9 @@ class Searcher:
         self._score(found.values())
         for text in self._past:
             if self._keep(text.row):
-                found[text.row.id] = text.candidate(self._terms, self._average, self._question.vector)
+                found[text.row.id] = text.candidate(
+                    self._terms, self._average, self._question.vector, unspaced=self._question.unspaced
+                )
         if self._question.late is not None:
             self._score_late(found)
         everything = sum(term.idf for term in self._terms) * (K1 + 1)
@@ -248,6 +253,7 @@ class Searcher:
         named: dict[str | None, bool] = {None: False}
         for one in candidates:
             row = one.row
+            one.foreign = row.unspaced != self._question.unspaced
             one.own, one.context = _of_passages(own, row.passages), _of_passages(context, row.passages)
             if cosines is not None:
                 one.vector = _of_passages(cosines, row.passages, whole=True)

@@ -13,6 +13,7 @@ from jianmu.memory.long_term.engine.segments import PostingRow
 from jianmu.memory.long_term.engine.spaces import Space
 from jianmu.memory.long_term.engine.tables import FIRST_FORMAT, Tables
 from jianmu.memory.long_term.engine.vector_cache import VectorCache
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.storage.sqlite import SqliteFile
 
 if TYPE_CHECKING:
@@ -100,9 +101,12 @@ def _add_tokens(connection: sqlite3.Connection) -> None:
     connection.execute(_TOKENS)
 
 
-def _add_checksums(connection: sqlite3.Connection) -> None:
+def _add_checksums_and_scripts(connection: sqlite3.Connection) -> None:
     for table in ("item", "version"):
         connection.execute(f"ALTER TABLE memory_{table} ADD COLUMN crc INTEGER")
+    connection.execute("ALTER TABLE memory_item ADD COLUMN unspaced INTEGER NOT NULL DEFAULT 0")
+    connection.create_function("has_unspaced", 1, has_unspaced, deterministic=True)
+    connection.execute("UPDATE memory_item SET unspaced = 1 WHERE has_unspaced(content)")
 
 
 def _delete_securely(connection: sqlite3.Connection) -> None:
@@ -115,7 +119,7 @@ _MIGRATIONS = (
     _add_words,
     _let_versions_expire,
     _add_tokens,
-    _add_checksums,
+    _add_checksums_and_scripts,
 )
 
 

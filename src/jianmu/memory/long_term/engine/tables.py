@@ -32,7 +32,10 @@ FIRST_FORMAT = (
 )
 """Said of tables of version 1."""
 
-_BRIEF = "id, uid, space, slot, passages, length, before, after, session, speaker, time, day, dated, expires"
+_BRIEF = (
+    "id, uid, space, slot, passages, length, before, after, session, speaker, time, day, dated, expires,"
+    " unspaced"
+)
 _FULL = f"{_BRIEF}, content, metadata, digest, created, updated, count, crc"
 
 
@@ -164,7 +167,7 @@ class Tables(WordTables, TokenTables, HistoryTables):
 
     def rows_at(self, space: Space, slots: Iterable[int]) -> dict[int, Row]:
         """For each slot that is in use, the item."""
-        columns = _BRIEF.replace("slot", "i.slot").replace("space", "i.space")
+        columns = ", ".join(f"i.{name}" for name in _BRIEF.split(", "))
         beside = self.space_beside_ids.replace("space", "i.space")
         return {
             slot: Row(*row)
@@ -223,7 +226,7 @@ class Tables(WordTables, TokenTables, HistoryTables):
 
     def insert_rows(self, rows: Iterable[Row]) -> None:
         """Store new items."""
-        sql = f"INSERT INTO memory_item ({_FULL}) VALUES ({marks(range(21))})"  # noqa: S608 - marks
+        sql = f"INSERT INTO memory_item ({_FULL}) VALUES ({marks(range(22))})"  # noqa: S608 - marks
         self.run_many(sql, [_values(row) for row in rows])
 
     def update_row(self, row: Row) -> None:

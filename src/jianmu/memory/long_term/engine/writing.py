@@ -9,6 +9,7 @@ from jianmu.memory.long_term.base import LongTermMemoryRecordResult, RecordStatu
 from jianmu.memory.long_term.engine.index_writing import Embed, IndexWriter
 from jianmu.memory.long_term.engine.items import Draft, Row, digest_of
 from jianmu.memory.long_term.engine.tables import Space, Tables
+from jianmu.retrieval.scripts import has_unspaced
 from jianmu.retrieval.tokens import Analyzer
 
 __all__ = ["Writer"]
@@ -117,6 +118,7 @@ class Writer(IndexWriter):
             self._tables.remove_tokens(self._space, row.digest)
         row.content, row.metadata, row.digest = content, metadata, digest_of(content)
         self._new.discard(row.digest)
+        row.unspaced = has_unspaced(content)
         row.dated, row.expires = dated, expires
         row.time, row.day, row.speaker, row.updated, row.count = time, day, speaker, self._now, 1
         row.sealed()
@@ -206,6 +208,7 @@ class Writer(IndexWriter):
             day=draft.day,
             dated=draft.dated,
             expires=draft.expires,
+            unspaced=has_unspaced(draft.content),
             content=draft.content,
             metadata=draft.metadata,
             digest=draft.digest,
