@@ -40,8 +40,9 @@ __all__ = ["CANDIDATES", "Question", "Searcher"]
 
 CANDIDATES = 60
 """How many texts each leg puts up at first."""
-PASSAGE_SHARE = 0.9
-"""What the best passage of a long text counts, against a text that is as short as a passage."""
+PASSAGE_SHARE = 1.25
+"""What the best passage of a long text counts, against a text as short as a passage: what is asked for
+stands among other things there, which thins its words and its vector. Measured on long answers."""
 _MOST_TERMS = 64
 _LONGEST = 4_000
 
