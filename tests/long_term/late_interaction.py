@@ -112,7 +112,7 @@ class LateInteractionContract:
         memory.update("k", "the umbrella drips")
         assert len(stored(memory)) == 2
         assert contents(memory.retrieve("umbrella", limit=1)) == ["the umbrella drips"]
-        assert memory.erase("k")
+        memory.erase("k")
         assert len(stored(memory)) == 1
         memory.delete_all(())
         assert stored(memory) == []

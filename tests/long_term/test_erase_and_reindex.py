@@ -45,9 +45,9 @@ def test_every_trace_is_there_before_and_none_after(tmp_path: Path) -> None:
         memory.record("密码是芒果树下第七块石头", namespace=("n",), key="zh")
         assert {"memory.db-wal"} <= set(traces(tmp_path, SECRET))
         memory.retrieve("filler", namespace=("n",))  # a reader's connection stays open
-        assert memory.erase(erased, namespace=("n",))
-        assert memory.erase("old", namespace=("n",))
-        assert memory.erase("zh", namespace=("n",))
+        memory.erase(erased, namespace=("n",))
+        memory.erase("old", namespace=("n",))
+        memory.erase("zh", namespace=("n",))
         assert traces(tmp_path, SECRET, SECRET + "meta", "芒果", "密码") == []
         assert {path.name for path in tmp_path.iterdir()} <= FILES
         assert_index_is_what_the_texts_say(memory)
@@ -59,12 +59,21 @@ def test_erasing_a_namespace_leaves_the_others(tmp_path: Path) -> None:
     with SqliteLongTermMemory(tmp_path / "memory.db", hashed()) as memory:
         memory.record(f"the word is {SECRET}", namespace=("secretplace",))
         memory.record("something else", namespace=("other",))
-        assert memory.erase(namespace=("secretplace",))
+        assert memory.erase_all(("secretplace",)) == 1
         assert traces(tmp_path, SECRET, "secretplace") == []
         assert len(memory.list(("other",))) == 1
 
 
-def test_a_reader_in_the_middle_of_a_search_is_named_and_a_second_call_erases(tmp_path: Path) -> None:
+def test_deleting_many_and_scrubbing_once_leaves_no_trace(tmp_path: Path) -> None:
+    with SqliteLongTermMemory(tmp_path / "memory.db", hashed()) as memory:
+        for number in range(5):
+            memory.record(f"the word is {SECRET} {number}", key=f"k{number}")
+        assert all(memory.delete(f"k{number}") for number in range(5))
+        memory.scrub()
+        assert traces(tmp_path, SECRET) == []
+
+
+def test_a_reader_in_the_middle_of_a_search_is_named_and_scrub_erases_when_it_is_done(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with (
         SqliteLongTermMemory(path, None, timeout=0.2) as memory,
@@ -73,12 +82,12 @@ def test_a_reader_in_the_middle_of_a_search_is_named_and_a_second_call_erases(tm
         erased = memory.record(f"the word is {SECRET}")["id"] or ""
 
         def read(_: Any) -> None:
-            with pytest.raises(StorageError, match="erase"):
+            with pytest.raises(StorageError, match=r"scrub\(\)"):
                 memory.erase(erased)
 
         other._database.read(lambda tables: read(tables.spaces("", deep=True)))
         assert memory.get(erased) is None
-        memory.erase(erased)
+        memory.scrub()
         assert traces(tmp_path, SECRET) == []
 
 

@@ -35,7 +35,7 @@ def changed(path: Path, statement: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize("name", ["format2.db.gz", "format5.db.gz", NEWEST])
+@pytest.mark.parametrize("name", ["format2.db.gz", "format4.db.gz", "format5.db.gz", NEWEST])
 def test_each_stored_format_is_read_found_in_and_continued(tmp_path: Path, name: str) -> None:
     path = unpacked(name, tmp_path)
     with open_(path) as memory:

@@ -28,7 +28,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
         "update": "update(memory_id, content)",
         "delete": "delete(memory_id)",
         "delete_all": "delete_all(namespace)",
-        "erase": "erase(memory_id) leaves no trace of the text in the files",
+        "erase": "erase(memory_id), erase_all(namespace) and scrub() leave no trace of the text in the files",
         "reindex": "reindex() with another embedder",
     }
 )

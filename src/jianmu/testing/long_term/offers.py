@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jianmu.errors import CapabilityError
+from jianmu.errors import CapabilityError, MemoryInputError, MemoryNotFoundError
 from jianmu.memory.long_term.capabilities import METHODS, offered
 from jianmu.testing.long_term.support import FakeClock, Support
 
@@ -177,8 +177,28 @@ class Offers(Support):
         self.needs(memory, "erase")
         result = memory.record("xylophonequartz is the password", namespace=("n",), key="k")
         memory.record("something else", namespace=("n",), key="l")
+        for wrong in (None, ("other",)):
+            with pytest.raises(MemoryNotFoundError, match="nothing was erased"):
+                memory.erase(result["id"], namespace=wrong)
+        assert memory.get(result["id"], namespace=("n",)) is not None
+        for nothing in (None, 3):
+            with pytest.raises(MemoryInputError, match="erase_all"):
+                memory.erase(nothing, namespace=("n",))
         memory.erase(result["id"], namespace=("n",))
+        assert len(memory.retrieve("something else", namespace=("n",))) == 1
         assert memory.retrieve("xylophonequartz", namespace=("n",)) == []
         for path in tmp_path.rglob("*"):
             if path.is_file():
                 assert b"xylophonequartz" not in path.read_bytes(), path.name
+
+    def test_erase_all_empties_one_namespace_and_no_other(self, memory: Any) -> None:
+        """The whole of a namespace has a name of its own, so that no missing id can stand for it."""
+        self.needs(memory, "erase")
+        for namespace in [("n",), ("n", "m"), ("n2",)]:
+            memory.record("tea", namespace=namespace, key="k")
+        assert memory.erase_all(("n",)) == 1
+        assert memory.retrieve("tea", namespace=("n",)) == []
+        assert len(memory.retrieve("tea", namespace=("n", "m"))) == 1
+        assert len(memory.retrieve("tea", namespace=("n2",))) == 1
+        with pytest.raises(TypeError):
+            memory.erase_all()

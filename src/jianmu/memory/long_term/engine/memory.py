@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from jianmu.errors import MemoryInputError
+from jianmu.errors import MemoryInputError, MemoryNotFoundError
 from jianmu.memory.long_term.base import Namespace
 from jianmu.memory.long_term.capabilities import CAPABILITIES
 from jianmu.memory.long_term.engine.embedding import slot_vectors
@@ -67,31 +67,52 @@ class EngineMemory(Recording, Reading):
         every = frozenset(CAPABILITIES)
         return every if self.embedder is not None else every - {"search.semantic"}
 
-    def erase(self, memory_id: str | None = None, *, namespace: Namespace | None = None) -> bool:
-        """Remove a memory, or with None all of the namespace, and every byte of it from the files.
+    def erase(self, memory_id: str, *, namespace: Namespace | None = None) -> None:
+        """Remove a memory and every byte of it from the files: `delete`, then `scrub`.
 
         Its text goes out of the history of other memories, too, where a key has moved on.
 
-        Rebuilds the file, which takes a while when it is large. What a backup, a file system's snapshot or a
-        replica holds is beyond its reach.
-
-        Returns:
-            Whether there was anything.
+        Args:
+            memory_id: Its id, or a key that names it.
+            namespace: Where it is; None is ``()``.
 
         Raises:
-            MemoryInputError: Neither a memory nor a namespace is named.
-            StorageError: Deleted, but another process keeps old bytes alive; call again.
+            MemoryNotFoundError: There is none with this id here, so nothing was removed.
+            StorageError: Deleted, but another process keeps old bytes alive; call `scrub` when it is done.
         """
-        if memory_id is None and namespace is None:
-            raise MemoryInputError("erase() needs a memory_id, or the namespace to erase")
-        if memory_id is None:
-            found = self.delete_all(namespace_tuple(namespace)) > 0
-        else:
-            found = self._erase_one(memory_id, namespace)
+        if not isinstance(memory_id, str):
+            raise MemoryInputError(
+                f"memory_id is a {type(memory_id).__name__}: give a string; erase_all(namespace) removes all"
+            )
+        if not self._erase_one(memory_id, namespace):
+            raise MemoryNotFoundError(
+                f"no memory {memory_id!r} in namespace {namespace_tuple(namespace)!r}: nothing was erased;"
+                " if it is in another one, pass namespace=..."
+            )
+        self.scrub()
+
+    def erase_all(self, namespace: Namespace) -> int:
+        """Remove every memory of exactly this namespace and every byte of them; how many there were.
+
+        Raises:
+            StorageError: As for `erase`.
+        """
+        count = self.delete_all(namespace)
+        self.scrub()
+        return count
+
+    def scrub(self) -> None:
+        """Rebuild the file, so that nothing is left in it of what was deleted or has expired and was dropped.
+
+        Takes a while when the file is large: delete many first, then scrub once. What a backup, a file
+        system's snapshot or a replica holds is beyond its reach.
+
+        Raises:
+            StorageError: Another process keeps old bytes alive; call again when it is done.
+        """
         self._database.write(lambda tables: tables.run("DELETE FROM memory_word"))
         self._words = (None, None)
         self._database.scrub()
-        return found
 
     def _erase_one(self, memory_id: str, namespace: Namespace | None) -> bool:
         path, now = space_path(namespace_tuple(namespace)), self._clock()

@@ -169,10 +169,10 @@ class SqliteDatabase:
                 busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
             raise StorageError(
-                f"{path}: deleted, but not erased from the file: {error}; call erase() again"
+                f"{path}: deleted, but not erased from the file: {error}; call scrub()"
             ) from error
         if busy:
-            raise StorageError(f"{path}: deleted, but somebody still reads old pages; call erase() again")
+            raise StorageError(f"{path}: deleted, but somebody still reads old pages; call scrub()")
 
     def close(self) -> None:
         """Close the file."""
