@@ -1,11 +1,11 @@
 """How fast the memory engine writes and searches, and what it takes; beside mem0 and LangGraph's stores.
 
 `make bench-memory`, or `python benchmarks/retrieval_speed.py [--sizes 1000,10000,100000] [--peers 10000]
-[--namespaces] [--json FILE] [--plot FILE.svg]`. Each size runs in a process of its own, whose peak resident
-memory is reported; document vectors are made, not embedded, and a search pays for the default embedder's
-query vector. Among the peers everybody gets the same made vectors, and they take turns write by write and
-search by search, so that all meet the same machine; one flush of the disk and a fixed piece of arithmetic
-are timed at each turn and stand beside the figures.
+[--namespaces] [--json FILE] [--plot FILE.svg]`. Each size is written in a process of its own and searched in
+another, whose peak resident memories are reported; document vectors are made, not embedded, and a search pays
+for the default embedder's query vector. Among the peers everybody gets the same made vectors, and they take
+turns write by write and search by search, so that all meet the same machine; one flush of the disk and a
+fixed piece of arithmetic are timed at each turn and stand beside the figures.
 """
 
 from __future__ import annotations
@@ -85,20 +85,31 @@ def one_size(count: int, queries: int = 200) -> dict[str, Any]:
         singles = [timed(lambda text=text: memory.record(text)) for text in later]
         asked = [" ".join(text.split()[2:7]) for text in random.Random(1).sample(everything, queries)]
         memory.close()
-        memory = SqliteLongTermMemory(path, embedder)
-        first = timed(lambda: memory.retrieve(asked[0]))
-        found = [timed(lambda query=query: memory.retrieve(query, limit=10)) for query in asked]
-        memory.close()
+        command = [sys.executable, __file__, "--search", str(path)]
+        found = json.loads(subprocess.check_output(command, input=json.dumps(asked).encode()))
         size = sum(file.stat().st_size for file in Path(folder).iterdir())
     return {
         "memories": count,
         "batch_per_s": count / batch,
         "single_ms": statistics.median(singles) * 1000,
-        "first_ms": first * 1000,
-        **percentiles(found),
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        **found,
+        "writer_rss_mb": peak_mb(),
         "bytes_each": size / count,
     }
+
+
+def search(path: Path, asked: list[str]) -> dict[str, Any]:
+    """What a process sees that opens a memory and searches it."""
+    from jianmu.memory import SqliteLongTermMemory
+
+    with SqliteLongTermMemory(path, Made()) as memory:
+        first = timed(lambda: memory.retrieve(asked[0]))
+        found = [timed(lambda query=query: memory.retrieve(query, limit=10)) for query in asked]
+    return {"first_ms": first * 1000, **percentiles(found), "rss_mb": peak_mb()}
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def many_namespaces(spaces: int = 10_000, each: int = 100) -> dict[str, Any]:
@@ -219,6 +230,7 @@ def main() -> int:
     )
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--search", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--peers", type=int, default=0, metavar="MEMORIES")
     parser.add_argument("--without", default="", help="peers whose name holds this are left out")
     parser.add_argument("--namespaces", action="store_true")
@@ -227,6 +239,9 @@ def main() -> int:
     options = parser.parse_args()
     if options.one:
         print(json.dumps(one_size(options.one)))
+        return 0
+    if options.search:
+        print(json.dumps(search(options.search, json.load(sys.stdin))))
         return 0
     result: dict[str, Any] = {"import_s": import_seconds(), "sizes": []}
     for size in filter(None, options.sizes.split(",")):
