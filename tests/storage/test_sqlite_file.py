@@ -54,11 +54,12 @@ def test_what_is_written_is_read_by_the_next_process(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no mode bits")
 def test_files_and_folders_are_private(tmp_path: Path) -> None:
-    with open_file(tmp_path / "new" / "a.db") as file:
+    with open_file(tmp_path / "new" / "deep" / "a.db") as file:
         put(file, 1)
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "new").iterdir()}
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in file.path.parent.iterdir()}
         assert modes == {"a.db": 0o600, "a.db-wal": 0o600, "a.db-shm": 0o600}
-        assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+        for folder in ("new", "new/deep"):
+            assert stat.S_IMODE((tmp_path / folder).stat().st_mode) == 0o700
 
 
 def test_an_error_in_the_work_is_raised_and_nothing_of_it_is_kept(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from jianmu.errors import ConfigError, JianmuError, StorageError
+from jianmu.storage.atomic import make_private_folder, sync_folder
 from jianmu.storage.sqlite_commits import Bulk, SharedCommits, Work
 from jianmu.storage.sqlite_errors import is_busy, translated
 from jianmu.storage.sqlite_kinds import Migration, migrate
@@ -209,17 +210,12 @@ class SqliteFile:
 
 
 def _create_private(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return
-    if os.name == "posix":  # elsewhere a folder cannot be flushed
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
 
 
 def _switch_to_wal(connection: sqlite3.Connection, path: Path, timeout: float) -> None:

@@ -8,6 +8,7 @@ from jianmu.errors import CheckpointArgumentError, CheckpointExistsError, Checkp
 
 __all__ = [
     "check_count",
+    "check_limit",
     "check_limits",
     "check_step",
     "check_thread_id",
@@ -79,6 +80,16 @@ def check_count(name: str, count: int) -> None:
     """
     if type(count) is not int or count < 1:
         raise CheckpointArgumentError(f"{name} must be an int of 1 or more, not {count!r}")
+
+
+def check_limit(limit: int | None) -> None:
+    """Refuse a `limit` that is neither None nor an int of 0 or more.
+
+    Raises:
+        CheckpointArgumentError: With what was given.
+    """
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise CheckpointArgumentError(f"limit must be None or an int of 0 or more, not {limit!r}")
 
 
 def no_such_step(thread_id: str, step: int | None) -> CheckpointNotFoundError:

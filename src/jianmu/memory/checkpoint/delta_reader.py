@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 from jianmu.errors import CheckpointCorruptError, CipherError, StorageError
-from jianmu.memory.checkpoint.arguments import check_step, check_thread_id
+from jianmu.memory.checkpoint.arguments import check_limit, check_step, check_thread_id
 from jianmu.memory.checkpoint.base import CheckpointInfo
 from jianmu.memory.checkpoint.chain import NONE, BrokenRowError, Read, Row
 from jianmu.memory.checkpoint.sql_lease import Session
@@ -64,12 +64,13 @@ class DeltaReader(SqlThreads):
     def list_checkpoints(self, thread_id: str, *, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the heads of the saved steps, newest first; `size` is what the step alone takes."""
         check_thread_id(thread_id)
+        check_limit(limit)
         sql = (
             "SELECT s.step, s.saved, length(s.body) + coalesce(("
             "SELECT sum(length(p.body)) FROM jianmu_part p "
             "WHERE p.thread = s.thread AND p.step = s.step AND p.part > 0), 0) "
             "FROM jianmu_step s WHERE s.thread = ? ORDER BY s.step DESC LIMIT "
-            + str(LAST if limit is None else max(int(limit), 0))
+            + str(LAST if limit is None else limit)
         )
         found = self._read(lambda session: session.rows(sql, thread_key(thread_id)))
         return [

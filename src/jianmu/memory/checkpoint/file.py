@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jianmu.errors import CheckpointArgumentError, CheckpointExistsError, StorageError
-from jianmu.memory.checkpoint.arguments import check_limits, check_step, check_thread_id, require_later_step
+from jianmu.memory.checkpoint.arguments import (
+    check_limit,
+    check_limits,
+    check_step,
+    check_thread_id,
+    require_later_step,
+)
 from jianmu.memory.checkpoint.base import CheckpointInfo, Cipher, EventListener, JournalRecord
 from jianmu.memory.checkpoint.envelope import make_checkpoint_envelope
 from jianmu.memory.checkpoint.events import Listeners
@@ -139,6 +145,7 @@ class FileCheckpointer:
 
     def list_checkpoints(self, thread_id: str, *, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the heads of the saved steps, newest first; a damaged record is logged and left out."""
+        check_limit(limit)
         files = self._files(thread_id)
         with _storage_errors("read", thread_id):
             return files.infos(limit)

@@ -14,6 +14,7 @@ from jianmu.codec.dump import StateDump, dump_json
 from jianmu.errors import CheckpointExistsError, EncodeError, LeaseLostError, ThreadBusyError
 from jianmu.memory.checkpoint.arguments import (
     check_count,
+    check_limit,
     check_limits,
     check_step,
     check_thread_id,
@@ -109,6 +110,7 @@ class InMemoryCheckpointer:
     def list_checkpoints(self, thread_id: str, *, limit: int | None = None) -> list[CheckpointInfo]:
         """Return the heads of the steps kept, newest first; `size` is that of their JSON form."""
         check_thread_id(thread_id)
+        check_limit(limit)
         with self._lock:
             newest_first = self._saved(thread_id)[::-1]
         return [each.info() for each in newest_first[:limit]]

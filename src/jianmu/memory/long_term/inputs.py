@@ -8,7 +8,7 @@ from jianmu.errors import MemoryInputError
 from jianmu.memory.long_term.base import LongTermMemoryInput, Namespace
 from jianmu.messages import Message
 
-__all__ = ["input_text", "namespace_tuple"]
+__all__ = ["check_page", "input_text", "namespace_tuple"]
 
 
 def input_text(inputs: LongTermMemoryInput) -> str:
@@ -40,6 +40,19 @@ def _text_of(inputs: object) -> str:
         if item.text.strip():
             lines.append(f"{item.name or item.role}: {item.text}")
     return "\n".join(lines)
+
+
+def check_page(limit: int | None, offset: int = 0) -> None:
+    """Refuse bounds of a page that are no counts; a limit of None is none, of 0 nothing.
+
+    Raises:
+        MemoryInputError: With the argument's name and what was given.
+    """
+    for name, count in (("limit", limit), ("offset", offset)):
+        if count is None and name == "limit":
+            continue
+        if type(count) is not int or count < 0:
+            raise MemoryInputError(f"{name} must be an int of 0 or more, not {count!r}")
 
 
 def namespace_tuple(namespace: Sequence[str] | None) -> Namespace:

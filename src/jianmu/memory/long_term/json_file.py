@@ -49,7 +49,6 @@ class SharedJsonFile:
         self._threads = threading.RLock()
         self._data: dict[str, Any] = {}
         self._signature: _Signature | None = None
-        self._is_tidy = False
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[dict[str, Any]]:
@@ -85,19 +84,11 @@ class SharedJsonFile:
                         f"{self.path} was locked by another process for {self._lock_timeout:g} s; "
                         "nothing is written"
                     )
-                self._tidy()
                 yield
         except OSError as error:
             raise StorageError(
                 f"{self.path} cannot be written: {error.strerror or error}; it is as it was"
             ) from error
-
-    def _tidy(self) -> None:
-        """Once, and while nobody else can write: remove what a process left that died in a write."""
-        if not self._is_tidy:
-            for leftover in self.path.parent.glob(f"{_literal(self.path.name)}.*.tmp"):
-                leftover.unlink(missing_ok=True)
-            self._is_tidy = True
 
     def _refresh(self) -> None:
         try:
@@ -137,7 +128,3 @@ class SharedJsonFile:
         status = self.path.stat()
         self._data = data
         self._signature = (status.st_mtime_ns, status.st_size, status.st_ino, raw[:64])
-
-
-def _literal(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)

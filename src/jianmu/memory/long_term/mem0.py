@@ -19,7 +19,7 @@ from jianmu.memory.long_term.base import (
     RetrievedMemory,
 )
 from jianmu.memory.long_term.capabilities import refuse_unknown
-from jianmu.memory.long_term.inputs import input_text
+from jianmu.memory.long_term.inputs import check_page, input_text
 from jianmu.memory.long_term.mem0_calls import Mem0Calls, open_hosted, open_local
 from jianmu.memory.long_term.mem0_errors import clean_error, secret_values
 from jianmu.memory.long_term.mem0_scope import drop_names, pack_metadata, unpack_metadata, user_id_of
@@ -150,8 +150,9 @@ class Mem0LongTermMemory:
         """
         options = {name: kwargs.pop(name) for name in _SEARCH_OPTIONS & kwargs.keys()}
         refuse_unknown(self, kwargs)
+        check_page(limit)
         user_id = user_id_of(namespace)
-        if not query.strip() or limit <= 0 or _has_surrogates(query):
+        if not query.strip() or not limit or _has_surrogates(query):
             return []
         asked = limit
         while True:
@@ -182,6 +183,7 @@ class Mem0LongTermMemory:
         self, namespace: Namespace | None = None, *, limit: int | None = None
     ) -> LongTermMemoryRetrieved:
         """Return the memories of exactly this namespace, newest first."""
+        check_page(limit)
         rows = list[Mapping[str, Any]](self._rows(user_id_of(namespace), {}))
         rows.sort(key=lambda row: str(row.get("created_at") or ""), reverse=True)
         return [self._normalize_item(row) for row in rows[:limit]]

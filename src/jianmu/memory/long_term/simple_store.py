@@ -25,7 +25,7 @@ from jianmu.memory.long_term.base import (
     RetrievedMemory,
 )
 from jianmu.memory.long_term.capabilities import refuse_unknown
-from jianmu.memory.long_term.inputs import input_text, namespace_tuple
+from jianmu.memory.long_term.inputs import check_page, input_text, namespace_tuple
 from jianmu.memory.long_term.json_file import SharedJsonFile
 from jianmu.memory.long_term.rendering import render_retrieved
 from jianmu.memory.long_term.words import Text, match_score
@@ -114,7 +114,8 @@ class SimpleStore:
             **kwargs: None of the arguments of other back ends is offered.
         """
         refuse_unknown(self, kwargs)
-        if limit <= 0:
+        check_page(limit)
+        if not limit:
             return []
         best: dict[str, RetrievedMemory] = {}
         for hit in self._scored(query, namespace_tuple(namespace), deep):
@@ -139,6 +140,7 @@ class SimpleStore:
         self, namespace: Namespace | None = None, *, limit: int | None = None
     ) -> LongTermMemoryRetrieved:
         """Return the records of exactly this namespace, newest first."""
+        check_page(limit)
         with self._file.reading() as data:
             found = _records(_find(data, namespace_tuple(namespace)))
             return [_item(key, node, None) for key, node in found][::-1][:limit]

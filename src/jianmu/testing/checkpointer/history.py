@@ -49,6 +49,9 @@ class HistorySuite(CheckpointerHarness):
         assert [info.step for info in history.list_checkpoints("t", limit=2)] == [9, 7]
         assert history.list_checkpoints("t", limit=0) == []
         assert history.list_checkpoints("nobody") == []
+        for wrong in (-1, 1.5, "2", True):
+            with pytest.raises(CheckpointArgumentError, match="limit must be None or an int of 0 or more"):
+                history.list_checkpoints("t", limit=wrong)  # type: ignore[arg-type]
         assert all(info.size > 0 and info.time.utcoffset() is not None for info in infos)
         assert all(abs((info.time - before).total_seconds()) < 3600 for info in infos)
 

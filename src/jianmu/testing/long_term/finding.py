@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from jianmu.errors import MemoryInputError
 from jianmu.testing.long_term.samples import HOSTILE_QUERIES
 from jianmu.testing.long_term.support import Support
 
@@ -22,6 +23,12 @@ class Finding(Support):
         assert len(memory.retrieve("tea")) == 5
         assert len(memory.retrieve("tea", limit=7)) == 7
         assert memory.retrieve("tea", limit=0) == []
+        for wrong in (-1, 1.5, "2", True):
+            with pytest.raises(MemoryInputError, match="limit must be an int of 0 or more"):
+                memory.retrieve("tea", limit=wrong)
+            if "read.list" in memory.capabilities:
+                with pytest.raises(MemoryInputError, match="limit must be an int of 0 or more"):
+                    memory.list(limit=wrong)
 
     def test_hits_are_best_first(self, memory: Any) -> None:
         """Scores never rise down the list."""

@@ -17,7 +17,7 @@ from jianmu.memory.long_term.engine.results import history_entry, hit, scored_hi
 from jianmu.memory.long_term.engine.retrieving import Options, Retrieval
 from jianmu.memory.long_term.engine.tables import Tables
 from jianmu.memory.long_term.engine.times import When, from_seconds
-from jianmu.memory.long_term.inputs import namespace_tuple
+from jianmu.memory.long_term.inputs import check_page, namespace_tuple
 from jianmu.memory.long_term.rendering import render_retrieved
 
 __all__ = ["Reading"]
@@ -75,7 +75,7 @@ class Reading(OpenedMemory):
         """
         refuse_unknown(self, kwargs)
         options = Options.of(
-            limit=limit, deep=deep, filters=filters, since=since, until=until, as_of=as_of,
+            limit=limit, filters=filters, since=since, until=until, as_of=as_of,
             min_score=min_score, offset=offset, recency=recency, half_life=half_life, diversity=diversity,
             explain=explain,
         )  # fmt: skip
@@ -127,7 +127,12 @@ class Reading(OpenedMemory):
     def list(
         self, namespace: Namespace | None = None, *, limit: int | None = None, offset: int = 0
     ) -> LongTermMemoryRetrieved:
-        """The memories of exactly this namespace, newest first."""
+        """The memories of exactly this namespace, newest first.
+
+        Raises:
+            MemoryInputError: A limit or an offset that is no count.
+        """
+        check_page(limit, offset)
         path = space_path(namespace_tuple(namespace))
 
         def work(tables: Tables) -> LongTermMemoryRetrieved:

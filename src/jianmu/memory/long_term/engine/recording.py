@@ -259,10 +259,18 @@ class Recording(OpenedMemory):
 
 
 def _draft(item: Mapping[str, Any], now: float) -> tuple[str, Draft]:
+    if not isinstance(item, Mapping):
+        raise MemoryInputError(
+            f"an item of record_many is a dict of record's arguments, e.g. {{'inputs': 'a text'}}, not a"
+            f" {type(item).__name__}"
+        )
     arguments = dict(item)
     namespace = namespace_tuple(arguments.pop("namespace", None))
     for part in namespace:
         storable(part, "a part of the namespace")
     if "inputs" not in arguments:
-        raise MemoryInputError("an item of record_many needs 'inputs'")
+        raise MemoryInputError(
+            "an item of record_many needs 'inputs', the text, beside record's other arguments; it has "
+            + (", ".join(map(repr, arguments)) or "nothing")
+        )
     return space_path(namespace), draft_of(arguments.pop("inputs"), now=now, **arguments)

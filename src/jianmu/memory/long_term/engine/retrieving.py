@@ -15,6 +15,7 @@ from jianmu.memory.long_term.engine.ranking import Candidate, Weights
 from jianmu.memory.long_term.engine.searching import CANDIDATES, Question, Searcher
 from jianmu.memory.long_term.engine.tables import Space, Tables
 from jianmu.memory.long_term.engine.times import When, from_seconds, to_seconds
+from jianmu.memory.long_term.inputs import check_page
 from jianmu.retrieval.diversity import by_marginal_relevance
 from jianmu.retrieval.rerank import Reranker
 from jianmu.retrieval.tokens import Analyzer
@@ -35,7 +36,6 @@ class Options:
 
     limit: int
     offset: int
-    deep: bool
     predicate: Predicate | None
     since: float | None
     until: float | None
@@ -61,9 +61,7 @@ class Options:
         Raises:
             MemoryInputError: An argument that cannot be used; it is named.
         """
-        for name in ("limit", "offset"):
-            if isinstance(plain[name], bool) or not isinstance(plain[name], int) or plain["offset"] < 0:
-                raise MemoryInputError(f"{name} has to be a whole number, and offset not below 0")
+        check_page(plain["limit"], plain["offset"])
         for name in ("recency", "diversity", "min_score"):
             value = plain[name]
             if value is not None and not (isinstance(value, int | float) and 0 <= value <= 1):
