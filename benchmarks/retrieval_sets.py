@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,24 @@ def memorybank(folder: Path) -> dict[str, list[Haystack]]:
                 if (qid := f"{names[row['user']]}/{row['qid'].split('/')[1]}") in translated
             ]
             sets[f"{there} asks {here}"] = _users(turns[here], renamed)
+            sets[f"{there} asks both"] = _beside(sets[f"{there} asks {here}"], sets[there])
     return sets
+
+
+def _beside(stacks: Sequence[Haystack], others: Sequence[Haystack]) -> list[Haystack]:
+    """Each with the turns of three other users of `others` in the same memory; their order is kept."""
+    return [
+        Haystack(
+            stack.turns
+            + [
+                replace(turn, id=f"other {turn.id}", session=f"{at + step} {turn.session}")
+                for step in range(1, 4)
+                for turn in others[(at + step) % len(others)].turns
+            ],
+            stack.asked,
+        )
+        for at, stack in enumerate(stacks)
+    ]
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
