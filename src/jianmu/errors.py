@@ -15,7 +15,7 @@ Catch `JianmuError` to catch them all::
     ├── StorageError                        the disk or the database refused
     ├── CheckpointError
     │   ├── CheckpointArgumentError (ValueError)  a thread id, step or limit that can mean nothing
-    │   ├── CheckpointCorruptError          an acknowledged record that no longer checks
+    │   ├── CheckpointCorruptError          an acknowledged record that fails its checksum
     │   ├── CheckpointFormatError           a record or file of a newer format
     │   ├── CheckpointNotFoundError         no such thread or step
     │   ├── CheckpointExistsError           the step or thread is already there
@@ -34,7 +34,7 @@ Catch `JianmuError` to catch them all::
     ├── LongTermMemoryError
     │   ├── MemoryNotFoundError (LookupError)   no such memory
     │   ├── MemoryInputError (ValueError)       a text, key, namespace, filter or metadata that cannot be used
-    │   ├── MemoryCorruptError              a stored memory, or its index, that no longer checks
+    │   ├── MemoryCorruptError              a stored memory, or its index, that fails its checksum
     │   ├── EmbedderError                   an embedder failed
     │   └── EmbedderMismatchError           an index made with another embedder
     ├── ContextError
@@ -183,7 +183,7 @@ class CheckpointArgumentError(CheckpointError, ValueError):
 
 
 class CheckpointCorruptError(CheckpointError):
-    """An acknowledged record that no longer checks.
+    """An acknowledged record that fails its checksum.
 
     Args:
         message: What was found.
@@ -289,7 +289,7 @@ class MemoryInputError(LongTermMemoryError, ValueError):
 
 
 class MemoryCorruptError(LongTermMemoryError):
-    """A stored memory, or the index over the memories, that no longer checks.
+    """A stored memory, or the index over the memories, that fails its checksum.
 
     The message names the memory and what to do: `delete` it or restore the database; for an index, `reindex`.
     """

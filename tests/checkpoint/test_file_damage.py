@@ -1,4 +1,4 @@
-"""A record that was acknowledged and no longer checks is an error with a way out, never another state."""
+"""A record that was acknowledged and fails its checksum is an error with a way out, never another state."""
 
 import json
 import logging
@@ -90,7 +90,7 @@ def test_damage_in_the_past_does_not_stop_the_present(
     assert raised.value.previous_step == 1
     with caplog.at_level(logging.WARNING, "jianmu"):
         assert [info.step for info in store.list_checkpoints("t")] == [5, 4, 3, 1]
-    assert "no longer checks" in caplog.text
+    assert "fails its checksum" in caplog.text
 
 
 def test_a_fork_leaves_damage_behind_and_a_fork_at_it_is_refused(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ class HistoryCapable(Protocol):
         """Return the envelope at `step` (None = newest), or None if there is no such step.
 
         Raises:
-            CheckpointCorruptError: The record was saved and no longer checks; it names the step before.
+            CheckpointCorruptError: The record was saved and fails its checksum; it names the step before.
             CheckpointFormatError: The record is of a newer format.
             CipherError: The key is wrong, or the record was altered or never sealed.
         """
@@ -166,7 +166,7 @@ class HistoryCapable(Protocol):
             older_than: An aware datetime; a step saved at or after it stays.
 
         Raises:
-            CheckpointArgumentError: Neither limit, or one that is none.
+            CheckpointArgumentError: No limit was given, or one is out of range.
         """
         ...
 

@@ -91,7 +91,7 @@ class DeltaCheckpointer(DeltaHistory):
         Raises:
             CheckpointArgumentError: An empty thread id, or a step that is no non-negative int.
             CheckpointExistsError: The thread already has this step or a later one.
-            CheckpointCorruptError: The newest step no longer checks, and nothing is put on top of it.
+            CheckpointCorruptError: The newest step fails its checksum, and nothing is put on top of it.
             EncodeError: A value that is not plain JSON data.
             ThreadBusyError: Another run holds the thread.
             LeaseLostError: Another run took over, or the thread was deleted.
@@ -125,8 +125,8 @@ class DeltaCheckpointer(DeltaHistory):
     ) -> bool:
         """Do `save_checkpoint` if it waits for nothing; return whether it is done, with the same errors.
 
-        So it is for the small deltas of a thread that this process saved last, where the back end flushes
-        nothing and nobody else is writing.
+        It succeeds only for a small delta, when this process saved the previous step, nothing has to be
+        flushed, and no other writer is active.
         """
         check_thread_id(thread_id)
         check_step(step)

@@ -73,7 +73,7 @@ class DeltaHistory(DeltaReader):
         Raises:
             CheckpointNotFoundError: No such thread or step.
             CheckpointExistsError: The new id is taken.
-            CheckpointCorruptError: A step to copy no longer checks.
+            CheckpointCorruptError: A step to copy fails its checksum.
         """
         check_thread_id(thread_id)
         check_thread_id(new_thread_id)

@@ -45,7 +45,7 @@ class DeltaReader(SqlThreads):
         """Return the envelope at `step` (None = newest), or None; a snapshot and the deltas since are read.
 
         Raises:
-            CheckpointCorruptError: A row that it needs no longer checks; it names the step before.
+            CheckpointCorruptError: A row that it needs fails its checksum; it names the step before.
             CheckpointFormatError: It is of a newer format.
             CipherError: The key is wrong, or a row was altered or never sealed.
             StorageError: The database refused.
@@ -91,7 +91,9 @@ class DeltaReader(SqlThreads):
         return False
 
     def _find(self, thread_id: str, step: int | None) -> Found | None:
-        """Read what leads to a step; None if there is no thread. Bundles are checked against by the way.
+        """Read what leads to a step; None if there is no thread.
+
+        If a bundle is damaged, it reads the single steps instead and logs a warning.
 
         Raises:
             CheckpointCorruptError: A row is damaged or missing.

@@ -99,7 +99,7 @@ class FileCheckpointer:
         Raises:
             CheckpointArgumentError: An empty thread id, or a step that is no non-negative int.
             CheckpointExistsError: The thread already has this step or a later one.
-            CheckpointCorruptError: The newest record no longer checks, and nothing is put on top of it.
+            CheckpointCorruptError: The newest record fails its checksum, and nothing is put on top of it.
             EncodeError: A value that is not plain JSON data.
             ThreadBusyError: Another run holds the thread.
             LeaseLostError: The thread was deleted during this run.
@@ -130,7 +130,7 @@ class FileCheckpointer:
         """Return the envelope at `step` (None = newest), or None; the newest costs what its line costs.
 
         Raises:
-            CheckpointCorruptError: The record was saved and no longer checks; it names the step before.
+            CheckpointCorruptError: The record was saved and fails its checksum; it names the step before.
             CheckpointFormatError: It is of a newer format.
             CipherError: The key is wrong, or the record was altered or never sealed.
             StorageError: The disk refused.
@@ -174,7 +174,7 @@ class FileCheckpointer:
         Raises:
             CheckpointNotFoundError: No such thread or step.
             CheckpointExistsError: The new id is taken.
-            CheckpointCorruptError: The record of that step no longer checks.
+            CheckpointCorruptError: The record of that step fails its checksum.
         """
         source, target = self._files(thread_id), self._files(new_thread_id)
         with _storage_errors("fork", thread_id):
@@ -248,7 +248,7 @@ class FileCheckpointer:
         """Return the live records in the order of writing.
 
         Raises:
-            CheckpointCorruptError: An acknowledged record no longer checks.
+            CheckpointCorruptError: An acknowledged record fails its checksum.
         """
         files = self._files(thread_id)
         with _storage_errors("read the journal of", thread_id):

@@ -14,6 +14,7 @@ from jianmu.memory.checkpoint.delta_checkpointer import DeltaCheckpointer
 from jianmu.memory.checkpoint.sql_lease import Session
 from jianmu.memory.checkpoint.sql_schema import MIGRATIONS
 from jianmu.storage.postgres import PostgresConnection, PostgresPool
+from jianmu.storage.postgres_kinds import migrate
 
 __all__ = ["PostgresCheckpointer"]
 
@@ -21,9 +22,6 @@ T = TypeVar("T")
 
 _TYPES = {"bytes": "BYTEA", "int": "BIGINT", "real": "DOUBLE PRECISION", "text": "TEXT", "clustered": ""}
 _NOW = "extract(epoch FROM clock_timestamp())::float8"
-_VERSIONS = (
-    "CREATE TABLE IF NOT EXISTS jianmu_schema (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)"
-)
 _KIND = "checkpoint"
 
 
@@ -140,24 +138,9 @@ def _translated(sql: str) -> bytes:
 
 
 def _migrate(connection: PostgresConnection) -> None:
-    """Bring the tables to the newest version; each statement alone, as not every PostgreSQL can undo them."""
-    found = connection.execute("SELECT to_regclass('jianmu_schema')").fetchone()
-    if found is None or found[0] is None:
-        connection.execute(_VERSIONS)
-    query = "SELECT version FROM jianmu_schema WHERE kind = %s"
-    row = connection.execute(query, (_KIND,)).fetchone()
-    version = 0 if row is None else int(row[0])
-    if version > len(MIGRATIONS):
-        raise CheckpointFormatError(
-            f"the checkpoint tables have version {version}, and this jianmu reads up to {len(MIGRATIONS)}: "
-            "upgrade jianmu"
-        )
-    for number, statements in enumerate(MIGRATIONS[version:], version + 1):
-        for statement in statements:
-            sql = statement.format(**_TYPES).replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
-            connection.execute(sql.encode())
-        connection.execute(
-            "INSERT INTO jianmu_schema (kind, version) VALUES (%s, %s) "
-            "ON CONFLICT (kind) DO UPDATE SET version = excluded.version",
-            (_KIND, number),
-        )
+    """Bring the tables to the newest version."""
+    migrations = [
+        [each.format(**_TYPES).replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ") for each in statements]
+        for statements in MIGRATIONS
+    ]
+    migrate(connection, _KIND, "checkpoint", migrations, CheckpointFormatError)

@@ -120,7 +120,7 @@ class SqlThreads(ABC):
         """Return the live records in the order of writing.
 
         Raises:
-            CheckpointCorruptError: A record no longer checks.
+            CheckpointCorruptError: A record fails its checksum.
         """
         check_thread_id(thread_id)
         key = thread_key(thread_id)
@@ -131,7 +131,7 @@ class SqlThreads(ABC):
             body = bytes(cast(bytes, stored))
             if zlib.crc32(body) != checksum:
                 raise CheckpointCorruptError(
-                    f"thread {thread_id!r}: a record of the journal no longer checks; truncate_thread() to "
+                    f"thread {thread_id!r}: a record of the journal fails its checksum; truncate_thread() to "
                     "the newest step drops the journal",
                     thread_id=thread_id,
                 )
@@ -219,7 +219,10 @@ class SqlThreads(ABC):
             self._ensure_thread(session, thread_id, key)
 
     def _ensure_thread(self, session: Session, thread_id: str, key: bytes) -> None:
-        """Make the thread's row unless we hold a lease: it was made then, and if gone it must stay so."""
+        """Insert the thread's row.
+
+        Under a lease it exists already; if it is missing the thread was deleted and must stay deleted.
+        """
         if key not in self._leases:
             self._make_thread(session, thread_id, key)
 

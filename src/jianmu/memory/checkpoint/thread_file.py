@@ -124,7 +124,7 @@ class ThreadFile:
         infos: list[CheckpointInfo] = []
         for head in self.heads() if limit is None else self._sound_heads(limit):
             if not head.sound:
-                _log.warning("thread %r: a record that no longer checks is not listed", self.thread_id)
+                _log.warning("thread %r: a record that fails its checksum is not listed", self.thread_id)
             elif head.step is not None:
                 infos.append(CheckpointInfo(head.step, head.time, head.length + 1))
         return infos
@@ -134,7 +134,7 @@ class ThreadFile:
 
         Raises:
             CheckpointNotFoundError: No such thread or step.
-            CheckpointCorruptError: The record of that step no longer checks.
+            CheckpointCorruptError: The record of that step fails its checksum.
         """
         heads = self.heads()
         for index, head in enumerate(heads):
@@ -165,7 +165,7 @@ class ThreadFile:
         """Return the journal's records in the order of writing.
 
         Raises:
-            CheckpointCorruptError: An acknowledged one no longer checks.
+            CheckpointCorruptError: An acknowledged one fails its checksum.
         """
         with self.journal.open() as reader:
             if reader is None:
@@ -178,8 +178,9 @@ class ThreadFile:
                 ]
             except BrokenRecordError as error:
                 raise CheckpointCorruptError(
-                    f"the journal of thread {self.thread_id!r} has a record that no longer checks: {error}; "
-                    "trim_journal(thread_id, []) drops the journal, and what it had finished runs again",
+                    f"the journal of thread {self.thread_id!r} has a record that fails its checksum: "
+                    f"{error}; trim_journal(thread_id, []) drops the journal, "
+                    "and what it had finished runs again",
                     thread_id=self.thread_id,
                 ) from error
             return decoded[::-1]
@@ -271,7 +272,7 @@ class ThreadFile:
             f"truncate_thread(thread_id, step={previous}) goes back to it"
         )
         return CheckpointCorruptError(
-            f"thread {self.thread_id!r}: {which} was saved and no longer checks: {reason}; {remedy}",
+            f"thread {self.thread_id!r}: {which} was saved and fails its checksum: {reason}; {remedy}",
             thread_id=self.thread_id,
             step=step,
             previous_step=previous,

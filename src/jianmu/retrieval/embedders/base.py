@@ -19,7 +19,7 @@ class Embedder(Protocol):
 
     Attributes:
         id: Names the model and everything that changes its vectors; stored with the index.
-        dimension: Length of a vector. May cost loading the model.
+        dimension: Length of a vector. Reading it may load the model.
 
     Two optional attributes describe its cosines, which differ widely between models: `floor` (default
     0.0), below which a cosine means nothing, and `ceiling` (default 1.0), from which on it means the same

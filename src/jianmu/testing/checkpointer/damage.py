@@ -19,7 +19,7 @@ __all__ = ["DamageSuite"]
 
 
 class DamageSuite(CheckpointerHarness):
-    """What is said of a record that no longer checks."""
+    """What is said of a record that fails its checksum."""
 
     def test_a_flipped_byte_is_an_error_that_names_thread_and_step_and_the_step_before_is_whole(
         self, home: Path

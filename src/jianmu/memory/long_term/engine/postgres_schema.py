@@ -6,13 +6,12 @@ from jianmu.errors import LongTermMemoryError, StorageError
 from jianmu.memory.long_term.engine.tables import FIRST_FORMAT
 from jianmu.retrieval.scripts import UNSPACED
 from jianmu.storage.postgres import PostgresConnection
+from jianmu.storage.postgres_kinds import migrate as kinds_migrate
+from jianmu.storage.postgres_kinds import version_of
 
 __all__ = ["migrate"]
 
 _KIND = "memory"
-_VERSIONS = (
-    "CREATE TABLE IF NOT EXISTS jianmu_schema (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)"
-)
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS memory_setting (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """
@@ -94,28 +93,13 @@ _MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def migrate(connection: PostgresConnection) -> None:
-    """Bring the tables to the newest version; each statement alone, as not every PostgreSQL can undo them."""
-    connection.execute(_VERSIONS)
-    row = connection.execute("SELECT version FROM jianmu_schema WHERE kind = %s", (_KIND,)).fetchone()
-    version = 0 if row is None else int(row[0])
-    if version == len(_MIGRATIONS):
-        return
-    if version > len(_MIGRATIONS):
-        raise LongTermMemoryError(
-            f"the memory tables have version {version}, and this jianmu reads up to {len(_MIGRATIONS)}: "
-            "upgrade jianmu"
-        )
+    """Bring the tables to the newest version."""
+    version = version_of(connection, _KIND)
     if version == 1:
         raise LongTermMemoryError(FIRST_FORMAT)
-    _require_pgvector(connection)
-    for statements in _MIGRATIONS[version:]:
-        for statement in statements:
-            connection.execute(statement.encode())
-    connection.execute(
-        "INSERT INTO jianmu_schema (kind, version) VALUES (%s, %s) "
-        "ON CONFLICT (kind) DO UPDATE SET version = excluded.version",
-        (_KIND, len(_MIGRATIONS)),
-    )
+    if version < len(_MIGRATIONS):
+        _require_pgvector(connection)
+    kinds_migrate(connection, _KIND, "memory", _MIGRATIONS, LongTermMemoryError)
 
 
 def _require_pgvector(connection: PostgresConnection) -> None:
