@@ -48,11 +48,11 @@ def migrate(
     connection.execute(
         "CREATE TABLE IF NOT EXISTS jianmu_schema (kind TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL)"
     )
-    for number, statements in enumerate(migrations[version:], version + 1):
+    for statements in migrations[version:]:
         for statement in statements:
             connection.execute(statement.encode())
-        connection.execute(
-            "INSERT INTO jianmu_schema (kind, version) VALUES (%s, %s) "
-            "ON CONFLICT (kind) DO UPDATE SET version = excluded.version",
-            (kind, number),
-        )
+    connection.execute(  # once, at the end: another process must see no version between
+        "INSERT INTO jianmu_schema (kind, version) VALUES (%s, %s) "
+        "ON CONFLICT (kind) DO UPDATE SET version = excluded.version",
+        (kind, len(migrations)),
+    )
