@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 __all__ = ["Coercion", "WrongValueError", "kind_of"]
@@ -62,6 +63,8 @@ class Coercion:
         choices = _choices(schema)
         if choices:
             return self._choose(value, choices, path)
+        for part in schema.get("allOf", ()):
+            value = self.to(value, part, path)
         declared = schema.get("type")
         if declared in _KINDS:
             read = getattr(self, f"_to_{declared}")(value, schema, path)
@@ -166,11 +169,12 @@ class Coercion:
         read: dict[str, Any] = {}
         for name, item in value.items():
             where = _join(path, str(name))
-            if name not in properties and others is False:
+            declared = properties.get(name, _by_pattern(str(name), schema, others))
+            if declared is False:
                 wrongs.append(f"{where}: no such property")
-            elif item is not None or name in required or self._takes_null(properties.get(name, others)):
+            elif item is not None or name in required or self._takes_null(declared):
                 try:
-                    read[str(name)] = self.to(item, properties.get(name, others), where)
+                    read[str(name)] = self.to(item, declared, where)
                 except WrongValueError as wrong:
                     wrongs.append(str(wrong))
         if wrongs:
@@ -205,7 +209,7 @@ def _choices(schema: Schema) -> list[Any]:
     declared = schema.get("type")
     if isinstance(declared, list):
         return [{**schema, "type": one} for one in declared]
-    return list(schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf", ())[:1])
+    return list(schema.get("anyOf") or schema.get("oneOf") or ())
 
 
 def _decoded(value: Any, opening: str) -> Any:
@@ -221,6 +225,20 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+def _matches(pattern: str, text: str) -> bool:
+    try:
+        return re.search(pattern, text) is not None
+    except re.error as error:
+        raise WrongValueError(f"the tool's schema has a pattern that cannot be read: {error}") from error
+
+
+def _by_pattern(name: str, schema: Schema, others: Any) -> Any:
+    """Return the schema of a property that is named by a pattern, else `others`."""
+    patterns = schema.get("patternProperties", {})
+    found = [each for pattern, each in patterns.items() if _matches(pattern, name)]
+    return {"allOf": found} if len(found) > 1 else found[0] if found else others
+
+
 def _check(value: Any, schema: Schema, path: str) -> None:
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     if allowed is not None and value not in allowed:
@@ -233,3 +251,13 @@ def _check(value: Any, schema: Schema, path: str) -> None:
         for keyword, words, holds in _LENGTHS:
             if keyword in schema and not holds(len(value), schema[keyword]):
                 raise WrongValueError(f"{path}: must have {words.format(schema[keyword])}")
+    if isinstance(value, str) and "pattern" in schema and not _matches(schema["pattern"], value):
+        raise WrongValueError(f"{path}: must match the pattern {schema['pattern']}")
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and "multipleOf" in schema:
+        unit = Fraction(str(schema["multipleOf"]))
+        if not math.isfinite(value) or Fraction(str(value)) / unit % 1:
+            raise WrongValueError(f"{path}: must be a multiple of {schema['multipleOf']}")
+    if isinstance(value, list) and schema.get("uniqueItems"):
+        texts = [json.dumps(item, sort_keys=True, default=repr) for item in value]
+        if len(set(texts)) < len(texts):
+            raise WrongValueError(f"{path}: must have no item twice")
