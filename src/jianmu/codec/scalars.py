@@ -22,7 +22,7 @@ from pydantic_core import TzInfo
 
 from jianmu.codec.refusal import Refusal
 
-__all__ = ["MAX_INT_BITS", "SCALARS_IN", "SCALARS_OUT", "TAG", "is_url", "url_out"]
+__all__ = ["SCALARS_IN", "SCALARS_OUT", "TAG", "is_url", "url_out"]
 
 TAG = "~"
 MAX_INT_BITS = 65_536

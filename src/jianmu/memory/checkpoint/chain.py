@@ -107,11 +107,6 @@ class RowCodec:
     def __init__(self, cipher: Cipher | None) -> None:
         self._cipher = cipher
 
-    @property
-    def seals(self) -> bool:
-        """Whether there is a cipher."""
-        return self._cipher is not None
-
     def delta(self, thread_id: str, step: int, text: bytes, *, saved: float, before: int, base: int) -> Row:
         """Return the row for a step of changes."""
         return self._seal_row(thread_id, Row(step, before, base, saved, 0, text))

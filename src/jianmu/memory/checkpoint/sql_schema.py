@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["MIGRATIONS", "READ_STEP", "Dialect", "id_bytes", "read_step", "thread_key"]
+__all__ = ["MIGRATIONS", "READ_STEP", "id_bytes", "read_step", "thread_key"]
 
 _LONGEST_KEY = 128
 
-Dialect = dict[str, str]
-"""How a database calls ``{bytes}``, ``{int}``, ``{real}``, ``{text}``, and the option ``{clustered}``."""
-
+# {bytes}, {int}, {real}, {text} and the option {clustered} are named by each database in its own way.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         """

@@ -27,7 +27,6 @@ __all__ = [
     "named_speaker",
     "new_id",
     "space_path",
-    "space_tuple",
     "storable",
     "to_json",
 ]
@@ -212,11 +211,6 @@ def named_speaker(row_or_draft: Row | Draft) -> str | None:
 def space_path(namespace: Namespace) -> str:
     """A namespace as text in which a prefix of segments is a prefix of characters: ``"a","b",``."""
     return "".join(json.dumps(part) + "," for part in namespace)
-
-
-def space_tuple(path: str) -> Namespace:
-    """The reverse of `space_path`."""
-    return tuple(json.loads(f"[{path[:-1]}]")) if path else ()
 
 
 def new_id(clock: Callable[[], float] = clocks.time) -> str:
