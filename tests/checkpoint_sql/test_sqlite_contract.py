@@ -33,6 +33,8 @@ class SqliteSuite(CheckpointerContract):
 
 
 class TestSqliteCheckpointer(SqliteSuite):
+    saves_promptly = True
+
     def make(self, home: Path) -> SqliteCheckpointer:
         return SqliteCheckpointer(home / "c.db", durability="flush")
 

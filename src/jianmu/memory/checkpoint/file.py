@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from jianmu.errors import CheckpointArgumentError, CheckpointExistsError, StorageError
+from jianmu.errors import CheckpointExistsError, ConfigError, StorageError
 from jianmu.memory.checkpoint.arguments import (
     check_limit,
     check_limits,
@@ -59,7 +59,7 @@ class FileCheckpointer:
         clock: Seconds since the epoch, for `CheckpointInfo.time`.
 
     Raises:
-        CheckpointArgumentError: Another `durability`.
+        ConfigError: Another `durability`, or a root that names no folder.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class FileCheckpointer:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if durability not in ("fsync", "flush"):
-            raise CheckpointArgumentError(f'durability must be "fsync" or "flush", not {durability!r}')
+            raise ConfigError(f'durability must be "fsync" or "flush", not {durability!r}')
         if "\0" in str(root):
-            raise CheckpointArgumentError("root must name a folder; it holds a NUL character")
+            raise ConfigError("root must name a folder; it holds a NUL character")
         self.root = Path(root)
         self._durable = durability == "fsync"
         self._codec = RecordCodec(cipher)
